@@ -29,7 +29,7 @@ def waiting(desk, approval: Pipeline) -> ExecutionHandle:
     return run
 
 
-def test_what_waits_is_listed_without_tokens(desk, approval: Pipeline):
+def test_open_waits_are_listed_without_tokens(desk, approval: Pipeline):
     """P8.1, P2.2: the interaction, the request and the deadline; tokens only where they are asked for."""
     run = waiting(desk, approval)
     (line,) = desk.told("execution", "pending").splitlines()

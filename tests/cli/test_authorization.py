@@ -69,7 +69,7 @@ def test_a_refused_command_names_principal_and_action(guarded: Desk, command: tu
     assert f"Error: {principal()} may not {action}: the authorizer refused" in result.stderr
 
 
-def test_reading_is_asked_for_too(guarded: Desk):
+def test_the_authorizer_also_checks_reads(guarded: Desk):
     """J6.5: what may not be seen is neither listed nor shown."""
     mine, anns = guarded.charge.enqueue(1), guarded.charge.using(params={"owner": "ann"}).enqueue(2)
     listed = json.loads(guarded.told("job", "list", "--json"))["items"]

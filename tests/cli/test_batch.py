@@ -104,6 +104,8 @@ def test_plain_job_is_no_batch(desk):
     ("total", "completed", "failed", "elapsed", "left"),
     [(10, 0, 0, 5.0, None), (10, 4, 1, 5.0, 5.0), (10, 10, 0, 5.0, None), (0, 0, 0, 5.0, None), (100, 1, 0, 0.0, None)],
 )
-def test_forecast(total: int, completed: int, failed: int, elapsed: float, left: float | None):
+def test_remaining_time_is_estimated_from_the_rate_so_far(
+    total: int, completed: int, failed: int, elapsed: float, left: float | None
+):
     """J8.4: at the rate so far."""
     assert forecast(BatchProgress(total, completed, failed, 0, 0, complete=False), elapsed) == left

@@ -167,7 +167,7 @@ def test_a_join_that_ran_twice_or_lacks_results_is_found(tmp_path: Path):
     ]
 
 
-def test_commits_are_held_to_the_size_that_a_workload_asks_for(tmp_path: Path):
+def test_commits_have_the_size_that_the_workload_requests(tmp_path: Path):
     with measure.migrated(SqliteScratch(tmp_path)) as bench:
         measure.fill(bench, bench.noop, 50)
         run = measure.drained(bench, Load(50, 20, largest_flush=3))
@@ -304,7 +304,7 @@ def test_a_comparison_that_does_not_exist_is_refused(installed, capsys, argument
     assert message in capsys.readouterr().err
 
 
-def test_a_missing_peer_is_left_out_and_named_with_its_installation(installed):
+def test_a_missing_peer_is_omitted_and_named_with_its_installation(installed):
     installed.packages.remove("awa")
     (installed.modules / "graphile-worker").rmdir()
     asked = parse(["--workload", "W3"])
@@ -315,14 +315,14 @@ def test_a_missing_peer_is_left_out_and_named_with_its_installation(installed):
     }
 
 
-def test_a_missing_peer_is_refused_if_it_is_asked_for(installed, capsys):
+def test_a_missing_peer_is_refused_if_it_is_requested(installed, capsys):
     installed.node = None
     with pytest.raises(SystemExit, match="2"):
         parse(["--peer", "graphile"])
     assert "Graphile Worker: there is no `node` on the PATH: install Node.js 18 or newer" in capsys.readouterr().err
 
 
-def test_the_table_names_the_peer_and_who_is_behind(installed):
+def test_the_table_names_the_peer_and_the_slower_side(installed):
     by_key = {(one.workload.key, one.peer.key): one for one in COMPARISONS}
     outcomes = [
         Outcome(by_key["W3", "graphile"], 400, [3000.0, 2000.0], [2000.0, 2000.0], []),

@@ -72,7 +72,7 @@ def test_every_scene_is_played_and_holds(tmp_path: Path):
     assert "Traceback" not in said
 
 
-def test_it_is_drawn_when_colours_are_forced(monkeypatch, capsys):
+def test_the_demo_is_drawn_when_colours_are_forced(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")

@@ -137,7 +137,7 @@ def test_show_prints_the_envelope_the_attempts_and_what_to_do_first(desk):
     assert "first action" in desk.drawn("dlq", "show", job)
 
 
-def test_what_is_no_dead_letter_is_not_shown(desk):
+def test_showing_an_unknown_dead_letter_is_an_error(desk):
     assert "no job has the id" in desk.run("dlq", "show", NOBODY).stderr
     waiting = desk.charge.using(delay=60).enqueue(1)
     result = desk.run("dlq", "show", waiting.id)
@@ -170,7 +170,7 @@ def test_a_redrive_asks_for_confirmation_unless_yes_is_given(desk):
     assert "no dead letters fit" in desk.run("dlq", "redrive", "--yes").stderr
 
 
-def test_one_whose_business_key_is_held_is_named(desk):
+def test_a_dead_letter_whose_business_key_is_held_is_named(desk):
     """J5.7: the rest is re-driven, and the exit code says that not all were."""
     (kept,) = desk.failed(business_key="invoice:0")
     desk.failed(1)
@@ -180,7 +180,7 @@ def test_one_whose_business_key_is_held_is_named(desk):
     assert f"{kept}\tnot re-driven: job {holder.id} holds its business key 'invoice:0'" in told
 
 
-def test_at_a_terminal_a_bar_grows_and_the_answer_counts(sqlite_url: str, tmp_path: Path):
+def test_a_terminal_gets_a_progress_bar_and_the_final_counts(sqlite_url: str, tmp_path: Path):
     """Operations: a progress bar for people, who are asked."""
     (tmp_path / "shop.py").write_text(FAILING_SHOP)
     app = Windlass(sqlite_url)
@@ -250,7 +250,7 @@ def test_a_purge_forgets_what_is_old_enough(desk):
         (("purge", "--older-than", "soon"), "an age like 12h"),
     ],
 )
-def test_wrong_usage_says_what_was_expected(sqlite_desk, arguments, expected):
+def test_wrong_usage_names_the_expected_value(sqlite_desk, arguments, expected):
     result = sqlite_desk.run("dlq", *arguments)
     assert result.exit_code == 2
     assert expected in result.stderr.replace("\n", " ")

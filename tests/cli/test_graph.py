@@ -41,7 +41,7 @@ def test_a_flow_is_drawn_with_its_states(desk: Desk, flow: JobHandle[object]):
     assert "\x1b[1;31mFAILED" in desk.drawn("job", "graph", last)
 
 
-def test_what_failed_is_named_with_the_command_that_shows_it(desk: Desk, flow: JobHandle[object]):
+def test_a_failed_job_is_named_with_the_command_that_shows_it(desk: Desk, flow: JobHandle[object]):
     result = desk.run("job", "graph", flow.id, FORCE_COLOR="1", COLUMNS="80", TERM="xterm")
     failed = flow.graph().nodes[2].id
     assert f"why it failed: windlass job show {failed}" in result.stderr

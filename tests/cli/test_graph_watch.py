@@ -60,7 +60,7 @@ def test_people_see_it_change(commands, album):
     assert re.search(r"┢━ group  2/2 succeeded\n(.*\n){3}✓ shop:publish", screen.text)
 
 
-def test_it_ends_when_it_is_interrupted(commands, album):
+def test_watching_ends_when_it_is_interrupted(commands, album):
     """As `job tail` does; the cursor is back."""
     handle = album(1)
     screen = Terminal(commands.folder, commands.url, "job", "graph", "-w", str(handle.id), columns=80)

@@ -7,7 +7,7 @@ from tests.support.facts import rows
 from tests.support.waiting import until
 
 
-def test_it_is_healthy_while_a_worker_is_alive(desk):
+def test_an_application_is_healthy_while_a_worker_is_alive(desk):
     """operations.md: 0 when the store answers, the schema is current and a worker is alive."""
     with desk.app.worker():
         said = desk.told("health", "office:app")

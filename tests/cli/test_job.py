@@ -225,7 +225,7 @@ def test_canceling_is_refused_without_a_terminal_for_confirmation(desk):
     assert desk.told("job", "cancel", "--tag", "import", "--yes") == "canceled 0 jobs\n"
 
 
-def test_people_at_a_terminal_are_asked(sqlite_commands, shop_on):
+def test_a_terminal_is_asked_for_confirmation(sqlite_commands, shop_on):
     shop = shop_on(sqlite_commands.url)
     waiting = [str(shop.enqueue("charge", number).id) for number in range(2)]
     command = (sqlite_commands.folder, sqlite_commands.url, "job", "cancel", *waiting)

@@ -38,7 +38,7 @@ def apply_by_hand(url: str, script: str) -> None:
             server.execute(script.encode())
 
 
-def test_it_applies_what_is_missing_once(migrate, store_url):
+def test_migrate_applies_missing_migrations_once(migrate, store_url):
     code, said = migrate()
     assert code == 0
     assert "applied 0001_initial" in said
@@ -77,7 +77,7 @@ def test_json_lists_pending_migrations(migrate):
     assert (json.loads(said)["current"], json.loads(said)["pending"]) == (True, [])
 
 
-def test_looking_applies_nothing(migrate):
+def test_check_and_script_apply_nothing(migrate):
     for question in ("--status", "--check", "--sql"):
         migrate(question)
     assert "0001_initial: pending" in migrate("--status")[1]
@@ -110,7 +110,7 @@ def test_status_is_drawn_at_a_terminal(migrate, monkeypatch):
     assert "┃" in said
 
 
-def test_questions_exclude_each_other(invoke):
+def test_check_status_and_script_exclude_each_other(invoke):
     assert invoke("migrate", "x:app", "--check", "--sql").exit_code == 2
     assert invoke("migrate", "x:app", "--from", "1").exit_code == 2
     assert invoke("migrate", "x:app", "--json").exit_code == 2

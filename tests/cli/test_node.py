@@ -90,7 +90,7 @@ def test_a_node_that_is_not_alive_cannot_be_drained(sqlite_commands, shop_on):
     assert not one(sqlite_commands.url, "SELECT drain_asked FROM windlass_node")
 
 
-def test_people_are_asked_and_watch_it_leave(sqlite_commands, shop_on):
+def test_a_terminal_is_asked_to_confirm_the_drain_and_shows_its_end(sqlite_commands, shop_on):
     worker = started(sqlite_commands)
     (node,) = shop_on(sqlite_commands.url).app.nodes()
     screen = Terminal(sqlite_commands.folder, sqlite_commands.url, "node", "drain", node.id, "--wait")
@@ -120,14 +120,14 @@ def test_an_empty_list_of_nodes_is_reported(sqlite_desk):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no node has registered\n")
 
 
-def test_the_application_can_ask_for_it_too(desk):
+def test_the_application_can_request_a_drain_too(desk):
     with desk.app.worker() as worker:
         assert worker.node is not None
         assert desk.app.drain_node(worker.node.id)
         assert not desk.app.drain_node("nobody")
 
 
-async def test_so_can_its_async_twin(desk):
+async def test_the_application_can_request_a_drain_with_the_async_twin(desk):
     async with desk.app.worker() as worker:
         assert worker.node is not None
         assert await desk.app.adrain_node(worker.node.id)

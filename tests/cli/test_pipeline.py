@@ -49,7 +49,7 @@ def test_executions_begun_with_other_steps_are_counted_as_stranded(desk, orders:
     assert (refused.exit_code, "leave out --tenant" in refused.stderr) == (2, True)
 
 
-def test_store_without_pipelines_says_so(desk):
+def test_a_store_without_pipelines_is_reported(desk):
     """P10.1."""
     result = desk.run("pipeline", "list")
     assert (result.exit_code, result.stdout, "there is no pipeline" in result.stderr) == (0, "", True)

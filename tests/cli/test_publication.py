@@ -79,7 +79,7 @@ def test_hand_offs_that_fail_are_listed_with_their_reason_and_tried_again(desk, 
     assert desk.told("reject", "list") == ""
 
 
-def test_store_without_subscriptions_says_so(desk):
+def test_a_store_without_subscriptions_is_reported(desk):
     """P7.3."""
     result = desk.run("publication", "list")
     assert (result.exit_code, result.stdout, "there is no subscription" in result.stderr) == (0, "", True)

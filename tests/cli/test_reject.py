@@ -62,7 +62,7 @@ def test_rejects_are_listed_for_pipes_programs_and_people(desk, mill: Pipeline):
     assert desk.read("reject", "list", "--tenant", "other")["items"] == []
 
 
-def test_a_page_says_how_to_go_on(desk, mill: Pipeline):
+def test_a_page_shows_the_command_for_the_next_page(desk, mill: Pipeline):
     """P5.4: with a cursor."""
     ground(desk, mill, 1, 2)
     page = desk.read("reject", "list", "--limit", "1")
@@ -97,7 +97,7 @@ def test_items_are_redriven_in_an_application_that_declares_the_pipeline(desk, m
     assert desk.run("reject", "redrive", "--yes", WINDLASS_APP="mill:app").output.strip() == "no rejects fit"
 
 
-def test_what_cannot_be_redriven_is_named(desk, mill: Pipeline):
+def test_a_reject_that_cannot_be_redriven_is_named(desk, mill: Pipeline):
     """P5.4: a pipeline that this application does not declare."""
     ground(desk, mill, 1)
     told = desk.told("reject", "redrive", "--yes", code=1)

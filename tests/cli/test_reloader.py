@@ -33,7 +33,7 @@ def write(file: Path, text: str) -> None:
     draft.rename(file)
 
 
-def test_a_changed_module_starts_the_worker_anew(sqlite_commands, shop_on):
+def test_a_changed_module_restarts_the_worker(sqlite_commands, shop_on):
     """J10.4: also one that the application's module imports; the file is named."""
     folder = sqlite_commands.folder
     write(folder / "words.py", JOBS.format("old"))
@@ -84,7 +84,7 @@ def test_files_of_installed_packages_and_of_python_are_not_watched():
     assert not any("site-packages" in file or file == os.__file__ for file in files)
 
 
-def test_a_file_that_is_gone_for_a_moment_has_not_changed(tmp_path: Path):
+def test_a_file_that_is_missing_for_a_moment_has_not_changed(tmp_path: Path):
     """Editors replace files: what counts is what comes in its place."""
     file = str(tmp_path / "a.py")
     Path(file).write_text("1")

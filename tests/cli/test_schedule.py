@@ -67,7 +67,9 @@ class TestPreview:
             (("\x1b[31m",), 2, "it needs 5 fields"),
         ],
     )
-    def test_what_cannot_be_read_or_does_not_fire_is_an_error(self, arguments: tuple[str, ...], code: int, says: str):
+    def test_an_expression_that_is_invalid_or_never_fires_is_an_error(
+        self, arguments: tuple[str, ...], code: int, says: str
+    ):
         """J9.1."""
         exit_code, out, error = run("preview", *arguments)
         assert exit_code == code
@@ -103,7 +105,7 @@ class TestSteering:
             ("nightly", True, "ALLOW"),
         ]
 
-    def test_one_is_shown_in_words(self, sqlite_desk):
+    def test_a_schedule_is_described_in_words(self, sqlite_desk):
         """J9.4: an unknown one with the nearest."""
         desk = sqlite_desk
         desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
@@ -114,7 +116,7 @@ class TestSteering:
         refused = desk.run("schedule", "show", "nightlly")
         assert (refused.exit_code, "did you mean nightly?" in refused.stderr) == (1, True)
 
-    def test_one_is_paused_resumed_triggered_and_removed(self, desk):
+    def test_a_schedule_is_paused_resumed_triggered_and_removed(self, desk):
         """J9.3, J9.4, J10.7: removing asks."""
         desk.app.schedule("hourly", every(hours=1), desk.charge.bind(7))
         paused = desk.run("schedule", "pause", "hourly")
@@ -131,7 +133,7 @@ class TestSteering:
         for verb in ("pause", "resume", "trigger", "remove"):
             assert "no schedule hourly is known" in desk.run("schedule", verb, "hourly").stderr
 
-    def test_one_that_is_declared_is_not_removed(self, sqlite_desk):
+    def test_a_declared_schedule_is_not_removed(self, sqlite_desk):
         """J9.4: with the reason, while a worker that declares it runs."""
         sqlite_desk.app.recurring("0 2 * * *", key="nightly")(sqlite_desk.app.job(beat))
         with sqlite_desk.app.worker():

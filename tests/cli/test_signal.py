@@ -52,7 +52,7 @@ def test_signal_by_id_and_for_programs(desk: Desk):
         (["--payload", "[" * 100_000], "expected JSON"),
     ],
 )
-def test_wrong_usage_signals_nobody(desk: Desk, options: list[str], text: str):
+def test_wrong_usage_sends_no_signal(desk: Desk, options: list[str], text: str):
     handle = desk.app.job(seen).bind().await_signal(KEY).enqueue()
     result = desk.run("job", "signal", KEY, *options)
     assert result.exit_code == 2

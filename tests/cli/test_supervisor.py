@@ -61,7 +61,7 @@ def test_two_processes_share_the_work_and_drain_together(sqlite_commands, shop_o
     assert all(is_gone(pid) for pid in children)
 
 
-def test_a_child_that_dies_is_started_again(sqlite_commands):
+def test_a_killed_child_is_restarted(sqlite_commands):
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2")
     first, second = pids(workers, 2)
     os.kill(first, signal.SIGKILL)
@@ -75,7 +75,7 @@ def test_a_child_that_dies_is_started_again(sqlite_commands):
 
 
 @pytest.mark.parametrize("code", [0, 1, 3])
-def test_a_child_that_ends_without_being_asked_is_started_again(sqlite_commands, shop_on, code: int):
+def test_a_child_that_exits_without_a_request_is_restarted(sqlite_commands, shop_on, code: int):
     """J7.10, J7.4: a body that ends its process is charged with it until its budget is spent, whatever the code."""
     (sqlite_commands.folder / "shop.py").write_text(SHOP + EXITS)
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2", environ=SHORT_LEASES)

@@ -64,7 +64,7 @@ def test_the_exit_code_is_the_outcome(desk):
     assert "\tCANCELED\t" in desk.told("job", "tail", waiting.id, code=1)
 
 
-def test_it_follows_a_job_to_its_end_line_by_line(commands, importing):
+def test_tail_follows_a_job_to_its_end_line_by_line(commands, importing):
     handle = importing.enqueue("import_rows", 10)
     tail = commands.start("job", "tail", "--follow", str(handle.id), "-a", "shop:app")
     tail.says(r"Z\t1\tPROGRESS\t\t50 %, 5 of 10, half of it$")

@@ -8,7 +8,7 @@ from tests.support.waiting import until
 from windlass.cli import logs
 
 
-def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
+def test_a_worker_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
     """J7.6: SIGTERM drains; exit code 0."""
     commands.run("migrate", "shop:app")
     worker = commands.start("worker", "shop:app", "--concurrency", "5", "--queues", "default,billing")
@@ -71,7 +71,7 @@ def test_drain_timeout_of_the_command_line_bounds_the_drain(sqlite_commands, sho
     assert shop.app.get(handle.id).status.value == "PENDING"
 
 
-def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop_on):
+def test_a_worker_serves_only_the_given_queues(sqlite_commands, shop_on):
     """J1.7."""
     worker = sqlite_commands.start("worker", "shop:app", "-q", "billing")
     worker.says("^ready")
@@ -108,7 +108,7 @@ def test_log_lines_can_be_json(sqlite_commands):
     assert any("draining" in line["message"] for line in lines)
 
 
-def test_logging_that_is_set_up_is_left_alone(caplog):
+def test_existing_logging_configuration_is_kept(caplog):
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     assert caplog.handler in before

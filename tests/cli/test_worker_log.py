@@ -71,7 +71,7 @@ def test_a_failure_is_logged_with_the_traceback_of_the_body_and_its_id_once(sqli
     assert re.match(r'Traceback \(most recent call last\):\n +File ".*evil\.py", line \d+, in ', said[first:])
 
 
-def test_what_was_stored_is_shown_without_control_characters(sqlite_commands: Commands):
+def test_stored_texts_are_shown_without_control_characters(sqlite_commands: Commands):
     """J10.6: `job show`, `dlq show` and `--json` alike; programs still get the error as it was stored."""
     _, ids = worked_off(sqlite_commands, "fail")
     for arguments in (("job", "show"), ("dlq", "show")):

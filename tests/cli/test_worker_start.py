@@ -129,7 +129,7 @@ def test_a_worker_warns_that_no_job_was_ever_in_a_queue(sqlite_commands: Command
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_leaves_when_its_file_is_deleted(sqlite_commands: Commands, shop_on, processes: str):
+def test_a_worker_exits_when_its_file_is_deleted(sqlite_commands: Commands, shop_on, processes: str):
     """J7.8: an error that names the file, what cannot be written, and exit code 1; a supervisor starts another."""
     worker = sqlite_commands.start("worker", "shop:app", "--processes", processes)
     worker.says("^ready")

@@ -70,7 +70,7 @@ def run(app: Windlass, shop: Shop, numbers: Iterable[int], **options: Any) -> An
         return shop.pipeline.submit(list(numbers), **options).result(RUN)
 
 
-def test_pages_lead_through_all_rejects_the_latest_first(app: Windlass):
+def test_pages_list_all_rejects_the_latest_first(app: Windlass):
     """P5.4: in the order of rejection."""
     shop = Shop(app)
     shop.bad = set(range(30))
@@ -342,7 +342,7 @@ class Nobody:
         return principal is None
 
 
-def test_every_verb_asks_the_authorizer(store_url: str):
+def test_every_verb_is_checked_by_the_authorizer(store_url: str):
     """J10.1: as for dead letters."""
     app = Windlass(store_url, authorizer=Nobody())
     app.migrate()

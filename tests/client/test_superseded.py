@@ -56,7 +56,7 @@ def test_waiting_on_a_handle_ends_when_its_job_is_superseded(apps: Apps):
     until(lambda: [event.job_id for event in told] == [old.id])
 
 
-def test_what_a_caller_may_still_roll_back_is_not_published(apps: Apps):
+def test_uncommitted_changes_of_a_caller_are_not_published(apps: Apps):
     """J5.8, J1.5: on a connection of the caller's, nothing is known to have happened when `enqueue` returns."""
     app = apps()
     told = told_by(app)

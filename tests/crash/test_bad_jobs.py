@@ -120,7 +120,7 @@ def test_a_listener_that_raises_changes_nothing(app: Windlass, store_url: str, c
     assert statuses(store_url) == {"SUCCEEDED": 20}
 
 
-def test_a_module_that_fails_to_import_is_left_to_nodes_where_it_does_not(store_url: str, programs: Programs):
+def test_a_job_whose_module_fails_to_import_waits_for_another_node(store_url: str, programs: Programs):
     """J6.3: the import's error is in the log of the node that could not; the job waits, and spends nothing."""
     app = make_app(store_url, allow=[FRAGILE])
     app.migrate()

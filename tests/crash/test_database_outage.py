@@ -37,7 +37,7 @@ def left_in_good_order(*workers: Program) -> None:
 
 
 @pytest.mark.parametrize("immediately", [False, True], ids=["shut down", "crashed"])
-def test_what_ended_while_the_database_was_gone_is_written_when_it_is_back(
+def test_outcomes_of_an_outage_are_written_when_the_database_is_back(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs, immediately: bool
 ):
     """J7.8: workers keep what they run, lose nothing, go on by themselves; an enqueue meanwhile says what is wrong."""
@@ -143,7 +143,7 @@ def test_connections_that_died_while_idle_are_not_used(app: Windlass, server: Em
     assert statuses(url) == {"PENDING": 2}
 
 
-def test_a_worker_that_starts_while_the_database_is_gone_waits_for_it(
+def test_a_worker_that_starts_during_an_outage_waits_for_the_database(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
 ):
     """J7.8: `run_worker()` waits, says once for what, and starts by itself."""

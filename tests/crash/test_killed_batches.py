@@ -49,7 +49,7 @@ def ran(stage: Stage) -> dict[int, int]:
         ("batch.loaded=kill", ITEMS),
     ],
 )
-def test_killed_loader_goes_on_behind_the_last_committed_item(stage: Stage, trap: str, stored: int):
+def test_killed_loader_continues_after_the_last_committed_item(stage: Stage, trap: str, stored: int):
     """J8.4: a crash loses and doubles no item; the batch does not end before all of them are stored."""
     loader_died(stage, trap)
     assert one(stage.url, CHILDREN) == stored

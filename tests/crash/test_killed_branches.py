@@ -43,7 +43,7 @@ def test_worker_killed_while_branches_are_judged_has_decided_nothing(stage: Stag
     assert one(stage.url, GUARDED) == 0
 
 
-def test_job_that_is_given_up_lets_its_branches_ask_for_themselves(stage: Stage):
+def test_branches_of_a_job_without_an_attempt_call_their_own_predicates(stage: Stage):
     """J8.2, J7.4: no attempt was left to judge; what was released guarded runs once, or is not chosen."""
     handle = branched(stage)
     budget = {"WINDLASS_NODE__CRASH_BUDGET": "0"}

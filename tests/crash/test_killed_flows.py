@@ -119,7 +119,7 @@ def held_groups(url: str) -> Iterator[None]:
         yield
 
 
-def test_worker_killed_before_it_settles_leaves_its_counts_to_the_checks(pg_stage: Stage):
+def test_counts_of_a_worker_killed_before_settlement_are_settled_by_the_checks(pg_stage: Stage):
     """J8.3, J7.5: outcome and note are stored; another node counts them, and releases the join once."""
     group(head(pg_stage, number=1), head(pg_stage, number=2)).then(follower(pg_stage, 3)).enqueue()
     with held_groups(pg_stage.url):
@@ -217,7 +217,7 @@ def test_caller_killed_between_waves_of_a_revival_has_released_nothing(stage: St
     assert ran(stage) == dict.fromkeys(range(MANY + 1), 1)
 
 
-def test_retry_finishes_the_cascade_that_a_killed_worker_has_left(stage: Stage):
+def test_retry_finishes_the_cascade_of_a_killed_worker(stage: Stage):
     """J2.4, J8.6: what is left of it would cancel what the retry has revived; so each follower runs once."""
     handle = fan(stage, bodies.fail_while_shut).enqueue()
     died_at(stage, "operation.after_commit")

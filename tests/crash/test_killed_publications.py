@@ -53,7 +53,7 @@ def test_a_worker_that_dies_between_two_targets_hands_over_to_each_once(pipeline
         assert stage.counts("named")[dead.order.name] == 1, dead.point
 
 
-def test_a_worker_that_dies_between_two_chunks_goes_on_behind_the_last_one(pipeline_stage: PipelineStage):
+def test_a_publication_continues_after_the_last_chunk_of_a_killed_worker(pipeline_stage: PipelineStage):
     """P9.C7, P7.1: what is stored is not handed over again, in the middle of a chunk nothing of it is."""
     stage = pipeline_stage
     points = {

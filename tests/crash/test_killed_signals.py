@@ -22,7 +22,7 @@ def sender_died(stage: Stage, point: str) -> None:
     assert sender.exit_code() == KILLED, sender.said
 
 
-def test_sender_killed_before_its_commit_has_signaled_nobody(stage: Stage):
+def test_sender_killed_before_its_commit_has_signaled_no_job(stage: Stage):
     """J8.5: all of them wait on; the signal can be sent again, and each then runs once."""
     stage.app.enqueue_many(waiting(stage))
     sender_died(stage, "signal.before_commit")

@@ -30,7 +30,7 @@ def test_a_caller_killed_before_its_commit_has_stored_nothing(stage: Stage):
     stage.in_order()
 
 
-def test_what_a_killed_caller_had_committed_runs_without_its_help(stage: Stage):
+def test_committed_jobs_of_a_killed_caller_run(stage: Stage):
     """P9.C0, J1.4: stored is stored; a caller that comes back with its key is given the job it had stored."""
     callers_killed_at(stage, "submit.after_commit", KINDS)
     assert statuses(stage.url) == {"PENDING": len(NUMBERS)}

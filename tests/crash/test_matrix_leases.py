@@ -88,7 +88,7 @@ def test_recovery_killed_at_any_point_is_taken_up_by_the_next_and_done_once(stag
     assert sorted(int(n) for n in stage.programs.ran()) == list(range(JOBS))
 
 
-def test_three_that_recover_at_once_while_one_of_them_dies_bring_each_job_back_once(stage: Stage):
+def test_concurrent_recoveries_requeue_each_job_once_although_one_of_them_dies(stage: Stage):
     """P9.C10, J7.2, J7.4: one stands still in the middle of its batch until the others are there, and then dies."""
     jobs = 20
     lose_a_worker(stage, jobs)

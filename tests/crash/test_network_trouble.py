@@ -32,7 +32,7 @@ def app(proxy: TcpProxy, programs: Programs, monkeypatch: pytest.MonkeyPatch) ->
     application.close()
 
 
-def test_a_network_that_swallows_everything_is_noticed_and_work_goes_on_once_it_is_back(
+def test_a_silent_network_is_detected_and_jobs_continue_once_it_is_back(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, caplog: pytest.LogCaptureFixture
 ):
     """J7.8: no call waits for ever on a line that is open and silent, neither a worker's nor a caller's."""

@@ -59,7 +59,7 @@ def stopped_past_its_lease(stage: PipelineStage, run: ExecutionHandle, build: st
     return first
 
 
-def test_a_stopped_worker_brings_its_step_too_late(pipeline_stage: PipelineStage):
+def test_a_late_checkpoint_of_a_stopped_worker_is_refused(pipeline_stage: PipelineStage):
     """P9.C5b, P2.4: the checkpoint of a step is refused by its fence and counted; the second one's result stands."""
     stage = pipeline_stage
     run = stage.submit("steps", Order("o0", holds=1))
@@ -73,7 +73,7 @@ def test_a_stopped_worker_brings_its_step_too_late(pipeline_stage: PipelineStage
     stage.in_order()
 
 
-def test_a_stopped_worker_brings_its_item_too_late(pipeline_stage: PipelineStage):
+def test_a_late_item_of_a_stopped_worker_is_refused(pipeline_stage: PipelineStage):
     """P9.C5b, P2.4: the same for an item of a part."""
     stage = pipeline_stage
     run = stage.submit("ordered", Order("o0", LINES, holds=3))

@@ -86,7 +86,7 @@ def test_an_item_whose_write_was_not_committed_runs_again_with_the_same_keys(pip
         assert stage.programs.ran("total").count(str(dead.run.id)) == 1
 
 
-def test_what_follows_a_committed_boundary_starts_without_a_wakeup(pipeline_stage: PipelineStage):
+def test_the_step_after_a_committed_boundary_starts_without_a_wakeup(pipeline_stage: PipelineStage):
     """P9.C2, P2.3: the finished step is not called again, and the next one is called once."""
     stage = pipeline_stage
     found = stage.killed_at(
@@ -162,7 +162,7 @@ def test_a_retry_of_an_item_spends_its_attempt_with_its_commit(pipeline_stage: P
     assert stage.starts("price", "o1.0")[1] >= due
 
 
-def test_a_failure_for_good_is_there_with_its_status_or_not_at_all(pipeline_stage: PipelineStage):
+def test_a_final_failure_is_stored_with_its_status_or_not_at_all(pipeline_stage: PipelineStage):
     """P9.C6, P6.2: of a step, of an item in the claim of the execution, and of an item in a part."""
     stage = pipeline_stage
     found = stage.killed_at(

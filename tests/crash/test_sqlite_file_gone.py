@@ -130,7 +130,7 @@ def test_an_embedded_worker_ends_when_its_file_is_lost(
     assert [line for line in logged if "cannot be written" in line and str(handle.id) in line]
 
 
-async def test_a_worker_on_the_callers_loop_ends_alike(app: Windlass, file: Path):
+async def test_a_worker_on_the_callers_loop_ends_too(app: Windlass, file: Path):
     """J7.8."""
     async with app.worker() as worker:
         delete_all(file)

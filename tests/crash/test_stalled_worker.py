@@ -58,7 +58,7 @@ def test_a_stalled_worker_abandons_its_jobs_and_continues_under_a_new_id(
     assert first.exit_code() == 0
 
 
-def test_a_result_that_a_stalled_worker_brings_before_it_has_noticed_is_refused(
+def test_a_result_of_a_stalled_worker_is_refused_before_the_worker_has_noticed(
     app: Windlass, store_url: str, programs: Programs
 ):
     """J7.3, J2.1: by the fence. The body holds the loop, so nothing can end it before it returns."""

@@ -80,7 +80,7 @@ def test_waking_at_the_next_time_always_finds_something_due(ats, grain):
     assert sorted(fired) == list(range(len(ats)))
 
 
-def test_nothing_is_kept_of_what_was_disarmed():
+def test_a_disarmed_timer_uses_no_memory():
     """Also of buckets: lone jobs arm and disarm millions of them, half an hour ahead."""
     deadlines = Deadlines[int]()
     deadlines.arm(-1, 1e9)

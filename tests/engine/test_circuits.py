@@ -141,7 +141,7 @@ def test_trials_are_bounded_with_two_nodes(apps: Apps, gate: Gate):
 
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["by failures", "by hand"])
-def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
+def test_jobs_claimed_before_a_circuit_opened_are_requeued_without_an_attempt(
     apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch, by_hand: bool
 ):
     """J6.1: due when the circuit may be tried again; the history says `deferred`; it is not lost when it closes."""
@@ -204,7 +204,7 @@ def test_errors_are_ignored_and_recorded_by_class(apps: Apps):
         until(lambda: app.circuit("gateway").state() is OPEN)
 
 
-def test_a_circuit_is_switched_by_hand(apps: Apps):
+def test_a_circuit_is_opened_and_closed_manually(apps: Apps):
     """J6.1: open until it is closed by hand, whatever its wait; published once; closing lets all through at once."""
     app = guarded(apps, open_wait=0.1)
     words = told(app)

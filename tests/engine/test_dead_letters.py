@@ -76,7 +76,7 @@ def test_the_envelope_has_every_field_of_the_specification(app: Windlass):
     assert abs((letter.created_at - finished).total_seconds()) < LONG
 
 
-def test_a_body_that_fails_leaves_a_dead_letter_whatever_it_fails_of(apps: Apps):
+def test_every_kind_of_final_failure_stores_a_dead_letter(apps: Apps):
     """J5.4, P6.1: an error, a mark, a timeout, arguments that fit no more, and a target that is denied."""
     app, strict = apps(), apps()
     strict.job(jobs.add)
@@ -99,7 +99,7 @@ def test_a_body_that_fails_leaves_a_dead_letter_whatever_it_fails_of(apps: Apps)
     }
 
 
-def test_jobs_that_die_outside_of_any_attempt_leave_one_too(apps: Apps, shop: Shop):
+def test_jobs_that_fail_outside_of_any_attempt_store_a_dead_letter_too(apps: Apps, shop: Shop):
     """J5.4, J5.8, J6.3, J7.4: a spent crash budget, and an unknown target; published like any other."""
     module = shop.load(NEWER.format(url=apps.url))
     unknown = module.fresh.enqueue(7)
@@ -142,7 +142,7 @@ def test_errors_are_kept_without_their_secrets(app: Windlass, apps: Apps):
     assert jobs.SECRET not in everything_stored(apps.url) + repr(told) + repr(letter)
 
 
-def test_names_longer_than_an_index_takes_do_no_harm(app: Windlass):
+def test_class_names_longer_than_an_index_entry_are_stored(app: Windlass):
     """J5.4: a class may be called whatever its author likes."""
     (letter,) = dead(app, app.job(dead_letter_bodies.raise_a_long_name).enqueue())
     assert len(letter.error_code) == 500
@@ -222,7 +222,7 @@ def test_the_window_is_a_setting(apps: Apps):
     assert [alert.count for alert in app.alerts.find()] == [1, 1, 1]
 
 
-def test_a_job_that_dies_again_within_the_hour_is_counted_again(apps: Apps):
+def test_a_job_that_fails_again_within_the_hour_is_counted_again(apps: Apps):
     """J5.4: a retry takes the dead letter away, and not the alert."""
     clock, app, _ = two_nodes(apps)
     job = fail_on(app)
@@ -251,7 +251,7 @@ def test_two_workers_that_fail_at_the_same_time_raise_one_alert(apps: Apps):
 
 
 @pytest.mark.parametrize("verb", ["cancel", "pause"])
-def test_what_was_canceled_or_paused_before_it_ran_is_no_dead_letter(app: Windlass, verb: str):
+def test_a_job_canceled_or_paused_before_it_ran_is_not_a_dead_letter(app: Windlass, verb: str):
     """J5.4: FAILED jobs alone are."""
     handle = app.job(jobs.fail).enqueue("x")
     assert getattr(handle, verb)()

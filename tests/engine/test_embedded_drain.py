@@ -63,7 +63,7 @@ async def opened_once_draining(worker: Worker, gate: Gate) -> None:
     gate.open()
 
 
-async def test_adrain_in_an_async_worker_waits_for_what_runs_and_claims_no_more(apps: Apps, gate: Gate):
+async def test_adrain_in_an_async_worker_waits_for_running_jobs_and_claims_no_others(apps: Apps, gate: Gate):
     """J7.6: the node has left when it returns; what is enqueued then waits for another."""
     app = apps(allow=["tests.engine"])
     async with app.worker() as worker:

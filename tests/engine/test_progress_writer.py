@@ -182,7 +182,7 @@ def say_what_was_seen() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, 10**400, True, "3", None, Decimal(3), [1]], ids=repr)
-def test_what_is_no_amount_is_refused(wrong: Any):
+def test_an_invalid_amount_is_refused(wrong: Any):
     """J4.4: with an error that says what was expected and what came."""
     context = job_context("0190a0a0-0000-7000-8000-000000000000", "node", 1)
     with pytest.raises(InvalidOptionError, match=r"done of a progress must be .*, got .*ctx\.progress\(3, 10\)"):

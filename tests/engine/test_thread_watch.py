@@ -58,7 +58,7 @@ async def test_a_coroutine_on_a_thread_is_watched_too():
     threads.close()
 
 
-async def test_a_body_that_has_not_begun_never_does_once_that_is_made_sure_of():
+async def test_a_canceled_body_that_has_not_begun_never_begins():
     """J6.2: canceled before its thread took it; its place is free at once, and stays so."""
     entered = []
     watch = BodyWatch(Ended())
@@ -75,7 +75,7 @@ async def test_a_body_that_has_begun_is_not_reported_as_never_begun():
     assert not watch.never_begins()
 
 
-async def test_whenever_an_interrupt_strikes_the_end_is_known():
+async def test_the_end_is_reported_whenever_an_interrupt_occurs():
     """J6.2, J4.5: before the body, in it, or on its way out: the body never begins, or its end is reported."""
     chosen = random.Random(7)
     threads = ThreadBodies(asyncio.get_running_loop())

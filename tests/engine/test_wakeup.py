@@ -195,7 +195,7 @@ def test_a_payload_too_long_for_a_notification_wakes_all_nodes(apps: Apps):
         until(lambda: all(len(tried(asking, handle)) == 2 for handle in handles))
 
 
-def test_a_duplicate_does_not_swallow_the_wakeup_of_the_job_before(apps: Apps):
+def test_a_duplicate_does_not_drop_the_wakeup_of_the_job_before(apps: Apps):
     """J3.6: a notification owed for stored jobs does not go out with a commit that stores nothing."""
     worker, client = apps(settings=ONLY_WAKEUPS), apps()
     worker.job(jobs.add)

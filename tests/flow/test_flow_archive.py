@@ -120,7 +120,7 @@ def test_a_retry_of_an_archived_flow_runs_it_to_its_end(app: Windlass, jobs: Job
     assert handle.result() == ["a", "b", "c"]
 
 
-def test_a_redrive_brings_archived_flows_back(app: Windlass, jobs: Jobs, apps: Apps, clock: VirtualClock, monkeypatch):
+def test_a_redrive_restores_archived_flows(app: Windlass, jobs: Jobs, apps: Apps, clock: VirtualClock, monkeypatch):
     """J5.7, J8.6: a flow that is too large is skipped, with the reason, and a retry of it is refused."""
     monkeypatch.setattr(flow_returns, "MOST_ROWS", 3)
     BROKEN.update("ab")

@@ -135,7 +135,7 @@ def test_an_error_that_forbids_retries_is_recorded_however_deep_it_is(app: Windl
     assert called == [7]
 
 
-def test_a_stored_input_that_fits_no_more_is_a_poison_payload(app: Windlass, store_url: str):
+def test_a_stored_input_that_no_longer_fits_is_a_poison_payload(app: Windlass, store_url: str):
     """P6.1: it fails outside of any step, so the letter names the step it was at."""
     run = failing(app).submit(7, key="seven", tenant="acme")
     rows(store_url, f"UPDATE windlass_job SET args = '[[1, 2], {{}}]' WHERE id = {literal(store_url, run.id)}")

@@ -165,7 +165,7 @@ def test_a_recovered_reduction_rejects_its_stream_with_a_sample_and_a_count(app:
 
 
 @pytest.mark.parametrize("kind", ["expand", "transform", "nested"])
-def test_what_a_recovered_expansion_has_emitted_goes_on(app: Windlass, kind: str):
+def test_items_emitted_by_a_recovered_expansion_continue(app: Windlass, kind: str):
     """P5.1: also what was not stored yet when it failed, and what it had rejected itself."""
     shop = app.pipeline("shop", version="1", buffer=4, include_payload=True)
     _declare_broken(shop, kind)

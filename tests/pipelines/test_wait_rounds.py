@@ -183,7 +183,7 @@ def test_a_timeout_and_a_start_over_make_a_second_round(app: Windlass):
         assert [wait.interaction_id for wait in app.executions.pending()] == [f"{run.id}:1~2"]
 
 
-def test_a_parked_item_is_asked_again_although_it_was_parked_when_its_execution_died(app: Windlass):
+def test_an_item_that_was_parked_when_its_execution_died_waits_in_a_new_round(app: Windlass):
     """P8.1: without a start over its value is the same; its first wait has ended with the execution."""
     mails = Mails("b")
     orders = app.pipeline("orders", retry_limit=0)

@@ -49,7 +49,7 @@ def test_a_schedule_stored_by_another_process_wakes_a_node(apps: Apps, monkeypat
         until(lambda: "eu" in RAN)
 
 
-def test_what_is_skipped_is_counted_logged_and_published(
+def test_skipped_ticks_are_counted_logged_and_published(
     app: Windlass, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ):
     """J9.3, J5.8: missed ticks with the first of them, overlapping ones each."""
@@ -80,9 +80,7 @@ def test_a_tick_is_missed_after_the_time_that_is_set(apps: Apps, clock: VirtualC
     assert tick(app) == 0
 
 
-def test_a_schedule_that_cannot_be_planned_is_logged_once_and_left_to_others(
-    apps: Apps, caplog: pytest.LogCaptureFixture
-):
+def test_a_schedule_that_cannot_be_planned_is_logged_once_and_skipped(apps: Apps, caplog: pytest.LogCaptureFixture):
     """J9.2: and holds up no other one."""
     app = apps()
     sync = app.job(bodies.sync)
@@ -142,7 +140,7 @@ def test_counting_what_200_schedules_missed_takes_no_long_transaction(
     assert len(planned) < 200 * 100
 
 
-def test_a_worker_without_schedules_asks_once_in_five_seconds(apps: Apps, monkeypatch: pytest.MonkeyPatch):
+def test_a_worker_without_schedules_queries_once_in_five_seconds(apps: Apps, monkeypatch: pytest.MonkeyPatch):
     """J9.2: what an application does not use costs it nothing but this look."""
     app = apps()
     app.job(bodies.sync)

@@ -97,7 +97,7 @@ def test_the_delay_of_retry_after_is_kept():
     assert copy.delay.total_seconds() == 0.01
 
 
-def test_groups_come_back_as_groups():
+def test_exception_groups_stay_groups():
     """J5.1: members count."""
     copy = through_the_channel(error_of("group"))
     assert isinstance(copy, ExceptionGroup)
@@ -117,7 +117,7 @@ def test_circular_and_endless_chains_come_to_an_end():
 
 
 @pytest.mark.parametrize("final", [DoNotRetry("stop"), StolenCardError(7, why="x")], ids=["do not retry", "marked"])
-def test_what_forbids_a_retry_comes_through_however_deep_it_is(final: Exception):
+def test_an_exception_that_forbids_retries_is_kept_at_any_depth(final: Exception):
     """J5.1, P4.1: a chain is cut short on its way, and not at what decides over the job."""
     exc: Exception = final
     for number in range(500):

@@ -129,7 +129,7 @@ def test_a_look_from_the_marks_touches_no_buffers_of_ended_jobs(table: Table):
     assert from_marks < 150
 
 
-def test_claims_from_the_marks_bring_every_job_once_and_in_order(table: Table):
+def test_claims_from_the_marks_return_every_job_once_and_in_order(table: Table):
     """J3.1: what a mark leaves out is dead, so the order is that of claims from the first entry."""
     table.store(FIRST_LIVE + LIVE, FIRST_LIVE + LIVE + 399)
     found: list[Claim] = []

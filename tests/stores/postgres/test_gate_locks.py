@@ -67,9 +67,7 @@ def test_new_keys_and_changes_of_their_resource_cause_no_deadlock(bench: Workben
     assert deadlocks(clean_pg_url) == before
 
 
-def test_a_key_that_another_claim_creates_at_the_same_moment_is_left_to_the_next_claim(
-    bench: Workbench, clean_pg_url: str
-):
+def test_jobs_of_a_key_that_a_concurrent_claim_creates_wait_for_the_next_claim(bench: Workbench, clean_pg_url: str):
     """J6.2: never claimed past its gate, and not waited for out of order."""
     bench.database.run(limits.configure_resource, "stripe", Limit(1, None, None, SECOND))
     lane = Lane("stripe", "acme")

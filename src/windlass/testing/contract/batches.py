@@ -75,7 +75,7 @@ def counts(bench: Workbench, batch: str) -> GroupCounts:
 class BatchesContract(StoreContract):
     """Loading, counting and ends of batches."""
 
-    def test_chunk_is_stored_once_whoever_stores_it(self, bench: Workbench) -> None:
+    def test_chunk_is_stored_once_by_concurrent_loaders(self, bench: Workbench) -> None:
         """J8.4: of loaders that have seen the same number of items, one wins; the others store nothing."""
         (batch,) = begin(bench)
 

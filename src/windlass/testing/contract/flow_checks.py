@@ -63,7 +63,7 @@ class FlowChecksContract(StoreContract):
         assert (checked.found, len(checked.effects.canceled)) == (1, 1)
         assert sorted(claims_of(bench)) == sorted([flow.join, flow.always])
 
-    def test_followers_that_wait_for_a_live_parent_are_left_alone(self, bench: Workbench) -> None:
+    def test_followers_that_wait_for_a_live_parent_are_not_changed(self, bench: Workbench) -> None:
         """J7.5: nothing is found while nothing is wrong."""
         chain(bench, 3)
         flow = joined(bench, 2)

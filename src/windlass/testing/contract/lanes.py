@@ -26,7 +26,7 @@ def _knows_old(target: str) -> bool:
 class LanesContract(StoreContract):
     """What a rolling deploy leaves to the nodes that know the target."""
 
-    def test_a_job_passed_over_is_left_to_nodes_that_know_its_target(self, bench: Workbench) -> None:
+    def test_a_job_passed_over_waits_for_nodes_that_know_its_target(self, bench: Workbench) -> None:
         """J6.3: it is excluded from the claims of such nodes, uses up no attempt and keeps its due time."""
         (job_id,) = self._passed_over(bench)
         due = bench.job(job_id).due_at
@@ -56,7 +56,7 @@ class LanesContract(StoreContract):
         assert [job_id for job_id in taken if job_id in plain] == plain
         assert len(taken) == 12
 
-    def test_a_lane_never_gives_more_than_was_asked_for(self, bench: Workbench) -> None:
+    def test_a_claim_from_a_lane_never_returns_more_than_requested(self, bench: Workbench) -> None:
         """J3.3: a node's claim is bounded by its free capacity, lanes included."""
         self._passed_over(bench, count=5)
         self._passed_over(bench, count=5, queue="mail")
@@ -132,7 +132,7 @@ class LanesContract(StoreContract):
         bench.clock.advance(DAY)
         assert self._fail_unknown(bench) == [(job_id, STRANGE)]
 
-    def test_what_runs_is_not_failed_as_unknown(self, bench: Workbench) -> None:
+    def test_running_jobs_do_not_fail_as_unknown(self, bench: Workbench) -> None:
         """J6.3: a node that knows the target was found in time."""
         self._passed_over(bench)
         (claim,) = bench.claim()

@@ -46,7 +46,7 @@ class SignalsContract(StoreContract):
         assert deliver(bench) == []
         assert (statuses(bench, mine), status_of(bench, other)) == ({S.PENDING: 3}, S.WAITING)
 
-    def test_signal_before_anybody_waits_is_forgotten(self, bench: Workbench) -> None:
+    def test_signal_without_a_waiter_is_dropped(self, bench: Workbench) -> None:
         """J8.5: the answer is 0 and nothing is kept."""
         assert deliver(bench) == []
         (job,) = put(bench)
@@ -91,7 +91,7 @@ class SignalsContract(StoreContract):
         at_once(*[partial(expire, bench)] * 3)
         assert (expire(bench), len(bench.claim())) == (0, 30)
 
-    def test_timeout_with_retries_left_waits_anew(self, bench: Workbench) -> None:
+    def test_timeout_with_retries_left_waits_again(self, bench: Workbench) -> None:
         """J8.5: RUNNING to WAITING in one transaction, and a signal finds it."""
         (job,) = put(bench)
         bench.clock.advance(TIMEOUT)
