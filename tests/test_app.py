@@ -316,7 +316,7 @@ def test_an_executor_derived_from_the_default_is_called(apps: Apps):
 
 
 class Radio:
-    """A coordinator that carries words between applications of one process."""
+    """A coordinator that carries notifications between applications of one process."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, int]] = []
@@ -336,7 +336,7 @@ class Radio:
 
 
 def test_a_custom_coordinator_wakes_nodes(apps: Apps):
-    """J3.6: `coordinator=` takes the place of the store's own words, and is closed with the application."""
+    """J3.6: `coordinator=` replaces the store's own notifications, and is closed with the application."""
     radio = Radio()
     working, asking = apps(settings=ONLY_WAKEUPS, coordinator=radio), apps(coordinator=radio)
     working.job(jobs.add)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 GAP = 0.15
 """Seconds between the two halves of a completion that should be one: kills hit it now and then."""
 PUBLISHED_AFTER = 2.0
-"""Seconds between a success and its publication, which should be one: whoever is killed has some of these."""
+"""Seconds between a success and its publication, which should be one commit: a killed worker is often between both."""
 PUBLISHED_LATER = "published later"
 
 _DELETED = re.compile(r"DELETE FROM windlass_hot h USING input i WHERE (.+)\n\s+RETURNING (.+)")

@@ -1,7 +1,7 @@
 """The oracle: facts in, violations out. Pure functions, one for each sentence that must be true of every run.
 
 It judges by invariants and not by a count of completions: a job that ran twice without cause, or whose outcome was
-written by somebody who had lost it, is found although every job "completed".
+written by a worker that had lost it, is found although every job "completed".
 """
 
 from collections import Counter, defaultdict

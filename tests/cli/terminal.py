@@ -66,7 +66,7 @@ class Terminal:
         while True:
             try:
                 data = os.read(self._ours, 65_536)
-            except OSError:  # how Linux says that nobody holds the other end any more
+            except OSError:  # how Linux reports that the other end is closed
                 return
             if not data:
                 return

@@ -47,7 +47,7 @@ def test_open_waits_are_listed_without_tokens(desk, approval: Pipeline):
 
 
 def test_a_wait_is_answered_once(desk, approval: Pipeline):
-    """P8.2: a second answer is told the first one."""
+    """P8.2: a second answer gets the first one."""
     run = waiting(desk, approval)
     name = f"{run.id}:0"
     assert desk.told("execution", "complete", name, "--answer", "true") == f"{name}\tanswered\n"

@@ -181,7 +181,7 @@ def test_a_dead_letter_whose_business_key_is_held_is_named(desk):
 
 
 def test_a_terminal_gets_a_progress_bar_and_the_final_counts(sqlite_url: str, tmp_path: Path):
-    """Operations: a progress bar for people, who are asked."""
+    """Operations: with a confirmation before it."""
     (tmp_path / "shop.py").write_text(FAILING_SHOP)
     app = Windlass(sqlite_url)
     job = app.job(refuse)

@@ -16,7 +16,7 @@ Migrate = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def migrate(invoke, store_url: str) -> Migrate:
-    """Run the command on a store; its exit code and what it said."""
+    """Run the command on a store; return its exit code and its output."""
     (Path.cwd() / "shop.py").write_text("from windlass import Windlass\n\napp = Windlass()\n")
     if is_sqlite(store_url):
         Path(path_of(store_url)).touch()  # looking at a file that is missing is an error: test_missing_file.py

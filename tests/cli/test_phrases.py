@@ -1,4 +1,4 @@
-"""How times and amounts are said, and what may not reach a terminal."""
+"""How times and amounts are written, and what may not reach a terminal."""
 
 from datetime import UTC, datetime, timedelta
 

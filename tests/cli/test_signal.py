@@ -34,7 +34,7 @@ def test_signal_releases_the_waiting_jobs(desk: Desk, options: list[str], expect
 
 
 def test_signal_by_id_and_for_programs(desk: Desk):
-    """J8.5: one job alone; the second time nobody waits, which is exit code 1."""
+    """J8.5: one job alone; the second signal finds no waiter, which is exit code 1."""
     job = desk.app.job(seen)
     first, second = (job.bind().await_signal(KEY).enqueue() for _ in range(2))
     assert desk.read("job", "signal", first.id) == {"key": str(first.id), "released": 1}

@@ -1,4 +1,4 @@
-"""`windlass job tail`: what a job said, and following it to its end."""
+"""`windlass job tail`: the log lines of a job, and following it to its end."""
 
 import json
 import re

@@ -78,7 +78,7 @@ def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Comma
 
 
 def test_a_worker_that_waits_for_the_lock_file_stops_on_a_signal(sqlite_commands: Commands, shop_on):
-    """J7.8: its banner is there, it says who holds the file, and honours SIGTERM meanwhile; exit code 0."""
+    """J7.8: it shows its banner and the process that holds the file, and obeys SIGTERM meanwhile; exit code 0."""
     shop_on(sqlite_commands.url).enqueue("charge", 1)
     with WriteLock(path_of(sqlite_commands.url)).held():
         worker = sqlite_commands.start("worker", "shop:app")

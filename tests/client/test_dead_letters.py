@@ -185,7 +185,7 @@ def test_a_dry_run_touches_nothing(app: Windlass, apps: Apps):
 
 
 def test_a_held_business_key_skips_only_its_own_job(app: Windlass, caplog: pytest.LogCaptureFixture):
-    """J5.7, J1.5: it is skipped, and said."""
+    """J5.7, J1.5: the result counts it as skipped."""
     (first,) = failed(app, business_key="order:1")
     rest = failed(app, 2)
     holder = app.bind(ship, 99).using(business_key="order:1", delay=60).enqueue()

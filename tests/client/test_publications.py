@@ -1,4 +1,4 @@
-"""`app.publications`: items from outside, lists with filters, and who may do what."""
+"""`app.publications`: items from outside, lists with filters, and authorization."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Invoice:
 
 
 class Nobody:
-    """Allows nothing that it is not told to."""
+    """Allows only the given actions."""
 
     def __init__(self) -> None:
         self.allowed: set[str] = set()

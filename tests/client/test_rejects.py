@@ -240,7 +240,7 @@ def test_a_redrive_goes_in_batches_at_a_rate(app: Windlass):
 
 
 def test_a_redrive_is_in_the_audit_log(app: Windlass):
-    """P5.4: who did it, with which filters, to how many."""
+    """P5.4: with principal, filters and count."""
     from tests.support.facts import rows
 
     shop = Shop(app, include_payload=True)

@@ -20,7 +20,7 @@ from windlass.stores.plans.flows import MOST_ROWS
 MANY = MOST_ROWS + 100
 """More followers than one transaction writes."""
 VICTIM, OTHERS = "victim", "others"
-"""Queues: those who are to die serve one of them, so that no attempt of a follower is cut off."""
+"""Queues: workers that will be killed serve one of them, so that no attempt of a follower is cut off."""
 SWEEPS = {"WINDLASS_NODE__SWEEP_INTERVAL": "0.2"}
 UNRELEASED = "SELECT count(*) FROM windlass_hot WHERE due IS NULL"
 NOTED = "SELECT count(*) FROM windlass_group_delta"
@@ -180,7 +180,7 @@ def caller_died(stage: Stage, program: str, job: Any, trap: str) -> None:
 
 
 def test_cascade_of_a_killed_caller_is_carried_on(stage: Stage):
-    """J8.6, J2.2: who cancels a job with many followers dies after its first commit."""
+    """J8.6, J2.2: a caller that cancels a job with many followers dies after its first commit."""
     handle = fan(stage, bodies.note).enqueue()
     caller_died(stage, "steerer", handle.id, "operation.after_commit=kill")
     assert statuses(stage.url) == {"CANCELED": 1 + MOST_ROWS, "PENDING": MANY - MOST_ROWS}

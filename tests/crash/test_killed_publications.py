@@ -36,7 +36,7 @@ def handed_over(stage: PipelineStage, dead: DeadWorker) -> int:
 
 
 def test_a_worker_that_dies_between_two_targets_hands_over_to_each_once(pipeline_stage: PipelineStage):
-    """P9.C7, P7.1: before the commit nobody has anything, after it both have all; no step is called again."""
+    """P9.C7, P7.1: before the commit neither target has an item, after it both have all; no step is called again."""
     stage = pipeline_stage
     points = {
         "publish.first_target_written": ("publisher", Order("o0", FEW)),

@@ -33,7 +33,7 @@ def test_sender_killed_before_its_commit_has_signaled_no_job(stage: Stage):
 
 
 def test_sender_killed_after_its_commit_has_signaled_all(stage: Stage):
-    """J8.5: no notification was sent and no answer came, yet each runs once; a second signal finds nobody."""
+    """J8.5: no notification was sent and no answer came, yet each runs once; a second signal finds no waiter."""
     stage.app.enqueue_many(waiting(stage))
     sender_died(stage, "signal.after_commit")
     assert (statuses(stage.url), one(stage.url, OPEN)) == ({"PENDING": WAITERS}, 0)

@@ -134,7 +134,7 @@ async def test_a_worker_on_the_callers_loop_ends_too(app: Windlass, file: Path):
     """J7.8."""
     async with app.worker() as worker:
         delete_all(file)
-        while worker.failure is None:  # noqa: ASYNC110 - nobody tells of it
+        while worker.failure is None:  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0.01)
         assert worker.node is None
 

@@ -38,6 +38,6 @@ def test_every_broken_build_is_explained():
     ids=["deaf recovery", "split commit", "counted permits"],
 )
 def test_the_histories_are_those_of_the_model(world: World):
-    """The longest one, of the missing fence, is asserted word by word in tests/chaos/test_model.py."""
+    """The longest one, of the missing fence, is asserted literally in tests/chaos/test_model.py."""
     story = explore(world, 8).story
     assert str(story) in [block.body.rstrip("\n") for block in blocks(PAGE)]

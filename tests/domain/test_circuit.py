@@ -29,7 +29,7 @@ ODD = class_names(ValueError)
 
 
 class Model:
-    """What J6.1 says, as slowly as it can be said."""
+    """What J6.1 requires, implemented in the simplest way."""
 
     def __init__(self, settings: CircuitSettings) -> None:
         self.settings = settings

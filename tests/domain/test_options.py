@@ -18,7 +18,7 @@ NAMES = [option.name for option in dataclasses.fields(JobOptions)]
 
 
 class Connection:
-    """Told by its name, as those of libraries are that the domain does not import."""
+    """Recognized by its name, like those of libraries that the domain does not import."""
 
     __module__ = "sqlite3"
 

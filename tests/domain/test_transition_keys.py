@@ -1,4 +1,4 @@
-"""Keys of transitions: written by claims, read by those who look at failures."""
+"""Keys of transitions: written by claims, read when failures are inspected."""
 
 import pytest
 from hypothesis import given

@@ -185,7 +185,7 @@ class Compressed(JsonSerializer):
 
 
 def test_callbacks_use_a_custom_serializer(apps: Apps):
-    """J5.5: their arguments are stored in its words."""
+    """J5.5: it writes their arguments."""
     app = apps(serializer=Compressed())
     double = app.job(bodies.double)
     first = double.using(on_success=app.job(bodies.report)).enqueue(21)

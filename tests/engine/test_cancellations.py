@@ -98,7 +98,7 @@ def test_cancels_that_meet_a_job_at_its_first_step_free_its_slot(app: Windlass):
 
 
 def test_a_claimed_job_that_was_canceled_during_the_claim_does_not_start(app: Windlass, gate: Gate):
-    """J2.2: the word of the cancel may be quicker than the answer to the claim."""
+    """J2.2: the notification of the cancel may arrive before the answer to the claim."""
     note, hold = app.job(jobs.note), app.job(jobs.hold)
     with app.worker(concurrency=1) as worker:
         first = hold.enqueue(gate.name)
@@ -106,7 +106,7 @@ def test_a_claimed_job_that_was_canceled_during_the_claim_does_not_start(app: Wi
         second = note.enqueue("never")
         node = worker.node
         assert node is not None
-        node.wakeups.canceled([str(second.id)])  # told before it is claimed
+        node.wakeups.canceled([str(second.id)])  # notified before it is claimed
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), node.wakeups._loop).result(LONG)
         gate.open()
         assert first.result(timeout=LONG) == "let go"

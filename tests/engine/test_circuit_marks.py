@@ -83,7 +83,7 @@ def test_resource_and_circuit_are_seen_on_a_job(app: Windlass):
 
 
 def test_a_key_without_a_resource_is_refused(app: Windlass):
-    """J6.2: whose permits it would share is not said."""
+    """J6.2: the error does not name the owner of the permits."""
     with pytest.raises(InvalidOptionError, match=r"resource_key needs a resource, got resource_key='acme' alone"):
         app.job(jobs.add).using(resource_key="acme").enqueue(1, 2)
 

@@ -47,7 +47,7 @@ def test_an_error_that_forbids_retries_fails_the_job_without_calling_the_policy(
 
 
 def test_a_suppressed_context_does_not_forbid_a_retry(app: Windlass):
-    """J5.1: after `raise … from None` nothing is said of what was handled, and the job is tried again."""
+    """J5.1: `raise … from None` hides the handled exception, and the job is retried."""
     fail = app.job(max_retries=1)(jobs.raise_it)
     with app.worker():
         job = settled(app, fail.enqueue("cut mark").id)

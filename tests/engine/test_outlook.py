@@ -22,7 +22,7 @@ from windlass.stores.plans.queues import FIRST_LANE, Heads
 
 FRESH = 1.0
 STORE = 5_000_000_000
-"""What the store's clock said at the time 0 of the process's clock."""
+"""The store's time at the time 0 of the process's clock."""
 LATER = ("mail", "k=v")
 """A lane at which the next look goes on."""
 OPEN = frozenset({"mail", "sms"})

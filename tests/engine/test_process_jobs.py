@@ -346,7 +346,7 @@ def log_odd_values() -> str:
 
 
 def test_invalid_values_of_a_job_process_fail_only_their_job(app: Windlass):
-    """J4.2, J7.4: neither a failure with odd numbers in it nor odd words cost the process."""
+    """J4.2, J7.4: neither an error nor a log line with invalid values ends the process."""
     failing = app.job(executor="process")(raise_odd_numbers).enqueue()
     logging_job = app.job(executor="process")(log_odd_values).enqueue()
     with app.worker():

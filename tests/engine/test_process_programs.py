@@ -178,7 +178,7 @@ def test_a_function_of_an_interactive_session_gets_an_error_that_it_cannot_be_im
 
 
 def test_an_executor_provider_without_processes_keeps_working(tmp_path: Path):
-    """J4.2: it is not asked for what it does not have, until a job wants it; that job fails."""
+    """J4.2: what it lacks matters only once a job needs it; that job fails."""
     source = """
 class Here:
     async def run(self, invocation, /): return invocation.function(*invocation.args)

@@ -33,7 +33,7 @@ def said(job: Job) -> tuple[float, float | None, str, float | None] | None:
 
 
 def test_progress_is_seen_from_another_process_while_the_job_runs(apps: Apps, tmp_path: Path):
-    """J4.4: and what was said last, once it has ended."""
+    """J4.4: and the last report, once it has ended."""
     app = apps()
     with remote_worker(apps.url):
         handle = app.job(reporting_jobs.climb).enqueue(str(tmp_path / "sign"))
@@ -68,7 +68,7 @@ async def test_the_last_progress_is_stored_before_the_result(app: Windlass, body
 def test_a_tight_loop_writes_once_in_an_interval(
     app: Windlass, writes: list[Step], monkeypatch: pytest.MonkeyPatch, body: Any
 ):
-    """J4.4: only the latest word counts. Here the interval is longer than the job, which leaves its last words."""
+    """J4.4: only the latest report counts. Here the interval is longer than the job, and its last report is written."""
     monkeypatch.setattr(engine_reports, "INTERVAL", 600.0)
     job = app.job(body)
     with app.worker():
@@ -103,7 +103,7 @@ def test_reports_of_many_jobs_share_a_statement(app: Windlass, writes: list[Step
 
 
 def test_every_attempt_starts_over(app: Windlass):
-    """J4.4: what an earlier attempt said is not shown for a later one."""
+    """J4.4: the report of an earlier attempt is not shown for a later one."""
     job = app.job(max_retries=1, backoff=Backoff.fixed(1))(reporting_jobs.say_and_fail_at_first)
     with app.worker():
         handle = job.enqueue(2)

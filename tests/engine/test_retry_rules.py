@@ -1,4 +1,4 @@
-"""`retry_on` and `give_up_on`: which errors a job wants to be retried after."""
+"""`retry_on` and `give_up_on`: the errors after which a job is retried."""
 
 import pytest
 

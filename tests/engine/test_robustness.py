@@ -152,7 +152,7 @@ def _enter_and_leave(app: Windlass) -> weakref.ref[Any]:
 
 
 def test_a_url_that_cannot_be_read_is_refused_without_its_password():
-    """J5.3: not even the driver's own words about it are shown."""
+    """J5.3: not even the driver's message about it is shown."""
     with pytest.raises(ConfigurationError, match="percent-encoded") as refused:
         Windlass("postgresql://bob:s3%zzcret@host/db")
     assert "s3%zzcret" not in str(refused.value)

@@ -309,7 +309,7 @@ def test_health_reports_a_refused_outcome_until_it_is_written(
 def test_a_drain_names_the_error_that_outcomes_are_refused_with(
     app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
 ):
-    """J7.9: a store that answers is not said to be gone, and a drain does not wait for what it refuses."""
+    """J7.9: a store that answers is not reported as unavailable, and a drain does not wait for refused writes."""
     worker = app.worker()
     with trigger(store_url, "true"):
         worker.__enter__()

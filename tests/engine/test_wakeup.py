@@ -64,7 +64,7 @@ def test_an_enqueue_of_another_application_wakes_the_worker(apps: Apps):
 
 
 async def test_an_async_enqueue_of_another_application_wakes_the_worker(apps: Apps):
-    """J3.6: `aenqueue` sends the same words."""
+    """J3.6: `aenqueue` sends the same notification."""
     working, asking = apps(settings=ONLY_WAKEUPS), apps()
     working.job(jobs.add)
     add = asking.job(jobs.add)

@@ -89,7 +89,7 @@ def test_counts_of_a_batch_with_archived_children_are_not_changed(app: Windlass,
 
 @pytest.mark.parametrize("canceled", [False, True])
 def test_conditions_of_a_damaged_batch_do_not_hold(app: Windlass, apps: Apps, jobs: Jobs, canceled: bool):
-    """J7.9: nobody knows them any more, and no follower waits for ever."""
+    """J7.9: they are lost, and no follower waits for ever."""
     made = app.batch("letters").each(jobs.step, ["a"]).then_on_batch_success(jobs.step.bind("success"))
     made = made.when_success_rate(0.5, jobs.step.bind("rate").then(jobs.step.bind("behind")))
     handle = made.when_failure_count(1, jobs.step.bind("count")).enqueue()

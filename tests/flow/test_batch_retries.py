@@ -106,7 +106,7 @@ def test_retry_of_a_follower_does_not_reopen_its_succeeded_batch(
 
 
 def test_batch_is_not_archived_while_its_children_are_started_over(app: Windlass, apps: Apps, jobs: Jobs):
-    """J8.6: `retry_failed` holds the lock of its flow until it commits, as whoever archives it must."""
+    """J8.6: `retry_failed` holds the lock of its flow until it commits, as archiving does."""
     if apps.url.startswith("sqlite"):
         pytest.skip("there is one writer")
     BROKEN.add("a")

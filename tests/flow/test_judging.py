@@ -1,4 +1,4 @@
-"""Predicates on a worker: when they are called, what cuts them off, and who decides if nobody has called them."""
+"""Predicates on a worker: when they are called, what stops them, and what decides if they were not called."""
 
 import threading
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def test_no_transaction_is_open_while_predicates_run(apps: Apps):
 
 
 def test_attempt_that_is_being_judged_is_unwritten_and_holds_its_claim(apps: Apps):
-    """J7.2, J8.2: its slot is free; it counts among the claims of its node, so nobody takes it up again."""
+    """J7.2, J8.2: its slot is free; it counts among the claims of its node, so no other node claims it."""
     app = apps()
     jobs = BranchJobs(app)
     worker = app.worker(concurrency=1)

@@ -1,4 +1,4 @@
-"""Jobs that wait for a signal: who sends it, what the body sees of it, and what happens if it does not come."""
+"""Jobs that wait for a signal: sending it, what the body sees of it, and what happens if it does not come."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -270,7 +270,7 @@ def test_waiting_job_is_canceled_and_not_paused(app: Windlass):
 
 
 def test_replaced_waiter_gets_no_signal(app: Windlass):
-    """J1.5: and the job in its place waits, if it was told to."""
+    """J1.5: and its successor waits, if declared so."""
     job = app.job(seen).using(business_key="order:7", on_conflict="replace")
     first = job.bind().await_signal(KEY).enqueue()
     second = job.bind().await_signal(KEY).enqueue()

@@ -310,7 +310,7 @@ def test_a_paused_execution_stops_at_its_next_boundary_and_continues_when_resume
 
 
 def test_a_canceled_execution_cancels_its_parts(app: Windlass):
-    """P2.7: what runs is told, what waits is gone."""
+    """P2.7: running ones are notified, waiting ones are removed."""
     shop = app.pipeline("shop", version="1", buffer=5)
     began: list[int] = []
 

@@ -64,7 +64,7 @@ def billed(url: str, status: str) -> int:
 
 
 def test_items_become_executions_of_all_subscribers_in_the_commit_of_the_success(app: Windlass, store_url: str):
-    """P7.1: with key, tenant and correlation id; nothing of it is left to anyone else."""
+    """P7.1: with key, tenant and correlation id; no row is left in any backlog."""
     shop = shop_of(app, key=lambda invoice: f"invoice-{invoice.number}")
     billing_of(app)
     billing_of(app, "audit")

@@ -173,7 +173,7 @@ def test_bulk_redrives_take_jobs_and_executions_that_fit(app: Windlass):
 
 
 def test_a_bulk_redrive_is_in_the_audit_log_with_its_kind(app: Windlass, store_url: str):
-    """P6.3: who, what and why."""
+    """P6.3: principal, action and reason."""
     assert app.dead_letters.redrive(kind="execution", note="mended").selected == 0
     shop = app.pipeline("shop", version="1", retry_limit=0)
 

@@ -76,7 +76,7 @@ def test_an_item_is_not_kept_without_include_payload(app: Windlass):
 
 @pytest.mark.parametrize("kind", ["expand", "transform", "reduce"])
 def test_items_that_a_stream_step_rejects_are_recorded_once_however_often_it_runs(app: Windlass, kind: str):
-    """P5.1, P5.3: keyed by fingerprint and occurrence; equal items are told apart."""
+    """P5.1, P5.3: keyed by fingerprint and occurrence, which distinguishes equal items."""
     shop = app.pipeline("shop", version="1", buffer=2, retry_wait=0.01, include_payload=True)
     _declare_sieve(shop, kind)
     with app.worker():

@@ -212,7 +212,7 @@ def test_an_item_that_was_parked_when_its_execution_died_waits_in_a_new_round(ap
 
 
 def test_a_repeated_answer_by_correlation_id_is_to_the_last_round(app: Windlass):
-    """P8.2: it is not ambiguous after a start over, which has closed the round before; that one is not told as held."""
+    """P8.2: not ambiguous after a start over, which has closed the round before; that one is not reported as held."""
     orders, broken = app.pipeline("orders", retry_limit=0), [True]
 
     @orders.await_external(timeout=HOUR, answer=int)

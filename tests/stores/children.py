@@ -68,7 +68,7 @@ def _drain(database: Database, node: str) -> list[str]:
 
 
 def _signal(database: Database, key: str) -> list[str]:
-    """Send a signal until nobody waits any more; gives the ids of the jobs that got it."""
+    """Send a signal until no job waits; return the ids of the jobs that got it."""
     signaled: list[str] = []
     while found := database.run(signal_waits.deliver, '{"outcome":"signaled"}', None, key=key):
         signaled += [job.job_id for job in found]

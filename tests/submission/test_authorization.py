@@ -153,7 +153,7 @@ def judged(apps: Apps, judge: Judge) -> Windlass:
 
 
 def test_every_verb_of_the_application_is_in_these_tables():
-    """J6.5: a verb that is added later is asked for, or said not to be."""
+    """J6.5: a verb that is added later is checked, or listed as unchecked."""
     methods = {name for name in dir(Windlass) if inspect.isfunction(getattr(Windlass, name))}
     verbs = {name for name in methods if f"a{name}" in methods} - NOT_ASKED
     assert verbs - {"check_may"} <= set(VERBS)

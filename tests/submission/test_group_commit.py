@@ -20,7 +20,7 @@ REFUSED = "refused"
 
 
 class Commits:
-    """Transactions that take as long as the test wants, and refuse one kind of job."""
+    """Transactions of a duration chosen by the test, which refuse one kind of job."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []

@@ -98,7 +98,7 @@ def there_and_back(function: Any, *args: Any, serializer: JsonSerializer | None 
     ids=["plain", "failed", "built-in types", "dropped", "a result in a result", "defaults", "looks like ours"],
 )
 def test_a_job_result_survives_as_an_argument(function: Any, given: JobResult):
-    """J5.5, J1.1: annotated, optional or without a word about it."""
+    """J5.5, J1.1: annotated, optional or without an annotation."""
     assert there_and_back(function, given) == given
 
 

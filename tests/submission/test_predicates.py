@@ -110,7 +110,7 @@ def _local(app: Windlass):
     ids=["lambda", "closure", "partial"],
 )
 def test_function_that_cannot_be_found_again_is_refused(app: Windlass, jobs: BranchJobs, predicate, message: str):
-    """J8.2, J1.1: with the words for targets."""
+    """J8.2, J1.1: with the error for targets."""
     if predicate is _local:
         predicate = _local(app)
     with pytest.raises(SerializationError, match=message):

@@ -53,7 +53,7 @@ WHERE g.kind = 2 AND CASE
 
 
 def check_flows(url: str) -> None:
-    """Everything that holds of flows at any moment at which nobody writes."""
+    """Everything that holds of flows whenever no write is in progress."""
     for group, total, succeeded, failed, members, really_succeeded, really_failed in rows(url, ENDED_MEMBERS):
         assert total == members, f"group {group} has {members} members, and {total} are stored"
         counted, ended = (succeeded, failed), (really_succeeded, really_failed)

@@ -174,7 +174,7 @@ def ignore_signals() -> list[str]:
 
 
 class OrderError(Exception):
-    """An error whose constructor wants more than a message."""
+    """An error whose constructor requires more than a message."""
 
     def __init__(self, order: int, *, why: str) -> None:
         super().__init__(order, why)

@@ -148,7 +148,7 @@ class Programs:
         return self.start("worker", url, concurrency, *arguments, environ=environ)
 
     def ran(self, word: str = "ran") -> list[str]:
-        """What was written down under a word: `ran 7` gives `7`."""
+        """What was recorded under a name: `ran 7` gives `7`."""
         lines = [line.split() for line in self.runs.read_text().splitlines()]
         return [line[1] for line in lines if line[0] == word]
 

@@ -84,7 +84,7 @@ class TcpProxy:
             return self._cuts_left == 0
 
     def cut_all(self, last_words: bytes = b"") -> None:
-        """Cut whatever is connected now; clients find these words on the line, and then that it is broken."""
+        """Cut all current connections; clients receive these bytes, and then the connection is broken."""
         for wire in list(self._wires):
             wire.cut(last_words)
 

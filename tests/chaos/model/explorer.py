@@ -9,7 +9,7 @@ class Move(NamedTuple):
     """Something that can happen now."""
 
     make: Callable[[], str]
-    """Makes it happen, and says it in words."""
+    """Makes it happen, and describes it."""
 
 
 class World(Protocol):

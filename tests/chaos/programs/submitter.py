@@ -1,7 +1,7 @@
 """Submits jobs one by one, and may be killed at any moment: `python -m tests.chaos.programs.submitter URL MIX SEED
 FIRST LAST PER_SECOND`.
 
-Started again it goes on where the witness saw it last, and submits that one once more: after a kill nobody knows
+Started again it goes on where the witness saw it last, and submits that one once more: after a kill it is unknown
 whether it was stored, and the key decides.
 """
 

@@ -105,7 +105,7 @@ def test_exception_groups_stay_groups():
 
 
 def test_circular_and_endless_chains_come_to_an_end():
-    """J5.3: whatever a body raises is put into words."""
+    """J5.3: every exception of a body gets a text."""
     first, second = ValueError("a"), ValueError("b")
     first.__cause__, second.__cause__ = second, first
     assert str(through_the_channel(first)) == "a"

@@ -196,7 +196,7 @@ async def test_a_body_runs_in_a_separate_process(pool: Pool):
 
 
 async def test_memory_is_limited_and_running_out_of_it_is_a_failure_like_others():
-    """J4.2: MemoryError, said by the process itself, which is then replaced."""
+    """J4.2: MemoryError, reported by the process itself, which is then replaced."""
     pool = pool_with(memory_bytes=256 * MEBIBYTE)
     first = await pool.result(bodies.pid)
     assert await pool.result(bodies.allocate, 20) == str(20 * MEBIBYTE)

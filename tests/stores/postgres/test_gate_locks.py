@@ -63,7 +63,7 @@ def test_new_keys_and_changes_of_their_resource_cause_no_deadlock(bench: Workben
     while claims := bench.claim():
         for claimed in claims:
             assert bench.succeed(claimed)
-    bench.database.close()  # sessions that have ended have told theirs
+    bench.database.close()  # sessions that have ended have reported theirs
     assert deadlocks(clean_pg_url) == before
 
 

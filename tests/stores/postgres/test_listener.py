@@ -63,7 +63,7 @@ def into(heard: Heard) -> Callable[[str, str], None]:
 
 
 def test_all_notifications_are_received_in_order(database: Database, loop: asyncio.AbstractEventLoop | None):
-    """J3.6: also what comes in one go, and whatever the words are."""
+    """J3.6: also several at once, and any payload."""
     heard: Heard = queue.SimpleQueue()
     wakeups = database.listen(into(heard), loop)
     for number in range(200):
@@ -91,7 +91,7 @@ def test_a_callback_that_fails_does_not_end_the_listening(database: Database, lo
 def test_after_a_lost_connection_it_listens_again_and_reports_that_anything_may_have_changed(
     database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
 ):
-    """J3.6, J7.8: notifications sent meanwhile are lost, so the callback is told that anything may have changed."""
+    """J3.6, J7.8: notifications sent meanwhile are lost, so the callback is called as if anything had changed."""
     heard: Heard = queue.SimpleQueue()
     wakeups = database.listen(into(heard), loop)
     for _ in range(2):

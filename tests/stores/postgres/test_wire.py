@@ -304,7 +304,7 @@ NOTICE = b"SWARNING\0C57P02\0Mthe server goes down\0\0"
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_last_message_of_a_server_does_not_hide_that_the_connection_is_lost(pg_url: str, loop: str):
-    """J7.8: words and reset are found on the line together, as when a server is shot; some loops show that once."""
+    """J7.8: a last message and the reset arrive together, as when a server is killed; some loops report that once."""
 
     async def ask(proxy: TcpProxy) -> None:
         async with wired(proxy.url, pooled=True) as wire:

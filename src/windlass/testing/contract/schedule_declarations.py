@@ -67,7 +67,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
         assert not isinstance(bench.submit_one(new_job(business_key=KEY)), Conflict)
 
     def test_a_key_that_a_job_holds_is_not_taken(self, bench: Workbench) -> None:
-        """J1.5: it is said which job; later, when the job has ended, it is free."""
+        """J1.5: the error names the job; when the job has ended, the key is free."""
         (job,) = bench.put(business_key=KEY)
         stored = self._store(bench, declaration(), declaration("free"), origin=SHOP)
         assert (stored.held[KEY].id, [row.key for row in stored.written]) == (job, ["free"])

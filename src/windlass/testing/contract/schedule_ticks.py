@@ -66,7 +66,7 @@ class ScheduleTicksContract(SchedulesContract):
         assert self._fire(bench).runs == 1
 
     def test_missed_ticks_are_caught_up_with_up_to_eleven(self, bench: Workbench) -> None:
-        """J9.3: CATCH_UP fires the oldest; the others are counted, and said with the first of them."""
+        """J9.3: CATCH_UP fires the oldest; the others are counted and reported with the first of them."""
         self._store(bench)
         fired = self._pass_and_fire(bench, 20 * MINUTE)
         assert self._claimed_ticks(bench) == [number * MINUTE for number in range(1, 12)]
