@@ -1,7 +1,7 @@
 """Keeps several worker processes running: restarts those that exit, forwards signals, exits when they have exited.
 
 A worker that was asked to drain (`windlass node drain`, a signal sent to it alone) is not replaced. Its exit code does
-not tell: a job's body may end the process with any code. So a worker that has drained sends a farewell before it exits.
+not show that: a job's body may end the process with any code. So a worker that has drained sends a farewell before it exits.
 
 Each child is a `python -m windlass worker` in its own process group, so that Ctrl-C reaches only the supervisor and is
 forwarded once. A child holds one end of a socket whose other end only the supervisor holds: when the supervisor dies,
@@ -73,7 +73,7 @@ class Supervisor:
         self._arguments = arguments
         self._count = count
         self._children: dict[int, Process] = {}
-        self._heard = float("-inf")
+        self._last_signal_at = float("-inf")
         self._asked = asyncio.Event()
         self._forced = asyncio.Event()
 
@@ -91,8 +91,8 @@ class Supervisor:
         return CLEAN if all(code == CLEAN for code in codes) else FORCED
 
     def _on_signal(self, number: signal.Signals) -> None:
-        now, before = monotonic(), self._heard
-        self._heard = now
+        now, before = monotonic(), self._last_signal_at
+        self._last_signal_at = now
         if now - before < ECHO:
             return
         again = self._asked.is_set()

@@ -80,7 +80,7 @@ class BatchCondition(NamedTuple):
 
 
 NEVER: Final = BatchCondition("failures", math.inf)
-"""A condition that nobody knows any more: it does not hold."""
+"""A condition that was lost: it does not hold."""
 
 
 class BatchRules(NamedTuple):

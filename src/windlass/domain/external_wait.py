@@ -201,7 +201,7 @@ class ExternalWait:
     interaction_id: str
     """Names it: the effect key of its step, with `~2` for a second round."""
     token: str = field(repr=False)
-    """Lets whoever has it answer, until the deadline. Empty where the authorizer refuses `complete` to who asks."""
+    """Allows its holder to answer, until the deadline. Empty if the authorizer refuses `complete` to the caller."""
     execution_id: UUID
     tenant: str
     pipeline: str

@@ -164,7 +164,7 @@ class _Descent:
         return steps
 
     def _next(self, followers: Sequence[UUID]) -> UUID | None:
-        """Return what goes on with the line: the one that follows success, else the one that always follows."""
+        """Return what continues the line: the follower after success, else the one that always follows."""
         for kind in ("then", "always"):
             found = [key for key in followers if self._kind(key) == kind]
             if found:

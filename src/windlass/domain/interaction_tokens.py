@@ -1,4 +1,4 @@
-"""Signed tokens that let whoever has one answer a waiting step: `wl1.<key id>.<payload>.<mac>`. Pure.
+"""Signed tokens that allow their holder to answer a waiting step: `wl1.<key id>.<payload>.<mac>`. Pure.
 
 The payload names the wait and the deadline; it is not secret, only signed (HMAC-SHA256). Nothing here echoes a token.
 """

@@ -30,7 +30,7 @@ class HandoffStatus(StrEnum):
 
 
 class SubscriptionRow(NamedTuple):
-    """Who receives the items of a publication."""
+    """A receiver of the items of a publication."""
 
     publication: str
     subscriber: str

@@ -18,7 +18,7 @@ from windlass.domain.zones import wall_clock
 from windlass.errors import InvalidOptionError
 
 CATCH_UP: Final = 11
-"""How many missed ticks `Misfire.CATCH_UP` fires unless told otherwise."""
+"""How many missed ticks `Misfire.CATCH_UP` fires by default."""
 MAX_CATCH_UP: Final = 1_000
 """They are stored in one transaction, which must stay short."""
 MAX_COUNTED: Final = 1_000

@@ -105,14 +105,14 @@ class Judge:
             if not calling.done():
                 calling.cancel()
         if not done:
-            said: bool | BaseException = PredicateTimeoutError(
+            answer: bool | BaseException = PredicateTimeoutError(
                 f"{target} took longer than {self._parts.timeout:g} s (flows.predicate_timeout)"
             )
         else:
-            said = asyncio.CancelledError() if calling.cancelled() else calling.result()
-        if isinstance(said, bool):
-            return Judgement(said)
-        failure = self._parts.describe(said.error if isinstance(said, BodyExit) else said)
+            answer = asyncio.CancelledError() if calling.cancelled() else calling.result()
+        if isinstance(answer, bool):
+            return Judgement(answer)
+        failure = self._parts.describe(answer.error if isinstance(answer, BodyExit) else answer)
         logger.warning("the predicate %s failed, job %s is canceled: %s", target, child, one_line(failure.error))
         return Judgement(holds=False, error=PredicateError(failure.error, failure.error_class))
 

@@ -15,7 +15,7 @@ Outside = Literal["", "value", "items", "ordered"]
 
 
 class Boundary(NamedTuple):
-    """The execution goes on with a later claim; what this one has finished is written along."""
+    """The execution continues with a later claim; what this claim has finished is written with it."""
 
     write: Checkpoint | None = None
     """None: nothing but the wait."""

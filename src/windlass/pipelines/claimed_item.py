@@ -45,5 +45,5 @@ class ClaimedItem:
         )
 
     def written(self) -> None:
-        """Go on with the version that its last write has given it."""
+        """Continue with the version that the last write has set."""
         self.version += 1

@@ -126,7 +126,7 @@ class DeclaredPipelines:
         }
 
     def subscriptions(self) -> list[SubscriptionRow]:
-        """Return who receives the publications of this application: its pipelines, and places outside."""
+        """Return the subscribers to the publications of this application: its pipelines, and outside destinations."""
         remote = [SubscriptionRow(*place, REMOTE) for place in sorted(self.outlets())]
         return [*(one.subscription for one in self.subscribers.of()), *remote]
 

@@ -1,4 +1,4 @@
-"""The checks of executions, by one node at a time: those that a crash or a bug has left waiting go on."""
+"""The checks of executions, by one node at a time: wakes those that wait because of a crash or a bug."""
 
 from __future__ import annotations
 

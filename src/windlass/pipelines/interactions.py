@@ -40,7 +40,7 @@ class Interaction:
 
     @property
     def token(self) -> str:
-        """Return the token that lets whoever has it answer."""
+        """Return the token that allows its holder to answer."""
         return self._keys.sign(TokenContent(self.key, self.deadline))
 
 
@@ -100,7 +100,7 @@ class Interactions:
 
 
 def is_answered(last: LastWait | None) -> bool:
-    """Return whether a step goes on with an answer, without a call of its body."""
+    """Return whether a step continues with an answer, without a call of its body."""
     return last is not None and not last.closed and last.status == WaitStatus.COMPLETED
 
 

@@ -192,7 +192,7 @@ class ItemRun:
     async def _call(
         self, item: ClaimedItem, step: PipelineStep, context: StepContext, expansion: ItemExpansion | None
     ) -> bool:
-        """Call the body of a step; return False if the item does not go on: it was expanded, or waits outside."""
+        """Call the body of a step; return False if the item does not continue: it was expanded, or waits outside."""
         if expansion is not None:
             await expansion.run()
             return False

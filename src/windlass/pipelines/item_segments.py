@@ -117,7 +117,7 @@ class ItemSegments:
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
     async def after_lost(self, failing: ItemFailure) -> ItemFailure | None:
-        """Reject an item that has killed its process too often, and let its part go on.
+        """Reject an item that has killed its process too often; its part continues.
 
         Return the failure that ends the execution if the item's step does not recover.
         """

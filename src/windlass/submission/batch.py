@@ -38,7 +38,7 @@ class BatchStore(Protocol):
     """Stores batches: the `BatchLoader` of an application."""
 
     def load(self, batch: "Batch", resume: UUID | str | None) -> Verb[BatchHandle]:
-        """Store a batch and all of its children, or go on with one."""
+        """Store a batch and all of its children, or resume one."""
         ...
 
 

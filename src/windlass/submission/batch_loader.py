@@ -40,7 +40,7 @@ class BatchLoader:
         """Returns the parts of the current store, which `windlass.testing` exchanges."""
 
     def load(self, batch: Batch, resume: UUID | str | None) -> Verb[BatchHandle]:
-        """Store a batch and all of its children, or go on with one that is still open."""
+        """Store a batch and all of its children, or resume one that is still open."""
         parts = self._parts()
         self._encoder.children(batch, "")  # refused before anything is stored
         if not isinstance(batch.items, Iterable):

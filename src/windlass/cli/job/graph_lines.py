@@ -210,9 +210,9 @@ class _RowColumns:
         if self._ids:
             spans.append(Span(f"  {self._ids[node.id]}", THIN))
         spans += [Span("  "), Span(node.status.value, style)]
-        said = detail(node, self._now)
-        if said:
-            spans += [Span(" " * (_STATUS - len(node.status.value) + 2)), Span(said, _detail_style(node))]
+        text = detail(node, self._now)
+        if text:
+            spans += [Span(" " * (_STATUS - len(node.status.value) + 2)), Span(text, _detail_style(node))]
         return spans
 
     def _name_style(self, node: FlowNode) -> str:

@@ -1,7 +1,7 @@
 """Plans for how long the rows of a flow are kept: archived as a whole, and not purged while one of its jobs is live.
 
-A flow of which one job is archived has ended, and nothing of it is live. Whoever moves or deletes jobs of a flow, or
-starts them over, holds the lock of the flow, after the locks of the jobs' own rows.
+If one job of a flow is archived, the flow has ended, and none of its jobs is live. A plan that moves or deletes jobs of
+a flow, or starts them over, locks the flow, after the jobs' own rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plans for operations: writes that belong to a verb or to a job's end, and are too many for one transaction.
 
-An operation is a row that says what is left. Each transaction carries out a part and stores the rest, so whoever finds
-it idle after a crash goes on. Those of cascades and releases are carried out by `flows.carry_on`; those on the children
+An operation is a row that stores the remaining work. Each transaction carries out a part and stores the rest, so any
+process that finds it idle after a crash continues it. Those of cascades and releases are carried out by `flows.carry_on`; those on the children
 of a batch walk along the ids of the children.
 """
 
@@ -95,7 +95,7 @@ def _carry_on_children(dialect: Dialect, operation: str, follow_ups: FollowUps) 
 def _detail_of(detail: str) -> tuple[str, str]:
     try:
         return msgspec.json.decode(detail, type=tuple[str, str])
-    except (msgspec.MsgspecError, ValueError, RecursionError):  # damaged: there is nothing to go on with
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # damaged: there is nothing to continue
         return "", FIRST_ID
 
 
