@@ -101,7 +101,7 @@ def test_a_purge_that_is_killed_deletes_a_dead_letter_with_all_that_is_kept_of_i
 
 
 def kept_by_the_dead(stage: Stage) -> None:
-    """What a node that is no more has left: the place of a body that went on after its job was canceled."""
+    """A permit of a dead node: held by a body that ran on after its job was canceled."""
     stage.app.configure_resource("stripe", 1)
     nobody = UUID(int=0)
     rows(stage.url, "UPDATE windlass_gate SET in_use = 1 WHERE name = 'resource:stripe'")

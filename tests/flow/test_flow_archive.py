@@ -1,4 +1,4 @@
-"""Flows and the archive: archived as a whole, read as before, and brought back by a retry."""
+"""Flows and the archive: archived as a whole, read as before, and restored by a retry."""
 
 import asyncio
 from collections.abc import Callable
@@ -135,7 +135,7 @@ def test_a_redrive_restores_archived_flows(app: Windlass, jobs: Jobs, apps: Apps
     assert count(apps.url, "archive") == 6
     done = app.dead_letters.redrive()
     assert (done.ids, list(done.skipped)) == ((small.id,), [UUID(str(large.id))])
-    assert "enqueue what is missing of it as a new flow" in done.skipped[large.id]
+    assert "enqueue the missing part of it as a new flow" in done.skipped[large.id]
     drain(app)
     assert {name: state.split()[0] for name, state in states(app).items()} == {
         **dict.fromkeys("ac", "SUCCEEDED"),

@@ -44,7 +44,7 @@ def test_a_missing_outcome_of_a_member_fails_only_the_join(app: Windlass, jobs: 
     drain(app)
     app.database.run(forget, str(handle.graph().nodes[1].id))
     clock.advance(60)
-    check_alone(app, jobs, handle.id, "1 of its results are gone")
+    check_alone(app, jobs, handle.id, "1 of its results are missing")
 
 
 class UnreadableResults:

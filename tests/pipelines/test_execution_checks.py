@@ -1,4 +1,4 @@
-"""The checks of executions: what waits with nothing left to wait for goes on."""
+"""The checks of executions: those that wait for nothing are woken."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from windlass.stores.plans import execution_checks
 RUN = 60.0
 LINES = 30
 PARKED = "UPDATE windlass_hot SET due = NULL"
-LEFT = "they go on now; report this"
+LEFT = "they continue now; report this"
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def nothing_is_left(url: str) -> bool:
 
 
 def check_settled_flows(url: str) -> None:
-    """What holds besides once nothing is left to be carried on: each follower was released or canceled."""
+    """What also holds once no work is left: each follower was released or canceled."""
     check_flows(url)
     assert nothing_is_left(url), "counts or operations are left"
     assert rows(url, LEFT_WAITING) == [], "followers wait for what has ended"

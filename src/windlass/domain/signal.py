@@ -89,7 +89,7 @@ def rejected(reason: str, payload: Any = None) -> SentSignal:
 
 
 def sent(value: Any) -> SentSignal:
-    """Return what is given to `app.signal` as a signal: a bare payload says no more than that it was sent."""
+    """Return what is given to `app.signal` as a signal: a bare payload becomes a plain signal."""
     return value if isinstance(value, SentSignal) else SentSignal("signaled", value)
 
 

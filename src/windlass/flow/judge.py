@@ -150,14 +150,14 @@ class Judge:
 
 
 def _asked_after(about: str, status: JobStatus) -> bool:
-    """Return whether a guard about a job is asked after this end of it: after a cancel, nothing is."""
+    """Return whether a guard about a job is evaluated after this end of it: after a cancel none is."""
     return status is JobStatus.SUCCEEDED or (status is JobStatus.FAILED and about != OF_VALUE)
 
 
 def _asked(predicate: Callable[[Any], Any], argument: object) -> Any:
-    """Return whether a plain predicate holds, or what is to be awaited for that.
+    """Return whether a plain predicate holds, or the awaitable that it has returned.
 
-    On its thread: the truth of a value may be code of the user's, too, such as a query.
+    Runs on its thread: testing the truth of a value may run the user's code too, such as a query.
     """
     answer = predicate(argument)
     return answer if inspect.isawaitable(answer) else bool(answer)

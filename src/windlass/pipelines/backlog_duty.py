@@ -50,7 +50,7 @@ class BacklogDuty(Duty):
         self._ready: list[tuple[Subscriber, int | None]] = []
         """Those that have something due, and how many more they admit."""
         self._aside: dict[tuple[str, str], float] = {}
-        """Until when a subscriber is left alone whose hand-offs the store refuses."""
+        """Until when a subscriber is suspended whose hand-offs the store refuses."""
         self._moved = False
         self._folded = monotonic()
 
@@ -97,7 +97,7 @@ class BacklogDuty(Duty):
         return bool(more)
 
     async def _admit(self, subscriber: Subscriber, room: int | None) -> bool:
-        """Admit what is due for one subscriber; what is wrong with it must not hold up the others."""
+        """Admit what is due for one subscriber; its errors must not delay the others."""
         try:
             return await self._admit_batch(subscriber, room)
         except (LeaseLostError, StoreUnavailableError):

@@ -1,4 +1,4 @@
-"""One item on its way through steps: what is stored of it, and its present value."""
+"""One item that runs through steps: its stored state, and its current value."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ExecutionChecks(Duty):
         self._publish((), checked.effects)
         if checked.found:
             logger.error(
-                "%d executions or parts of them waited with nothing left to wait for; they go on now; report this",
+                "%d executions or parts of them waited for nothing; they continue now; report this",
                 checked.found,
             )
         return False

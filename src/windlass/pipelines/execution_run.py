@@ -55,7 +55,7 @@ class ExecutionRun:
         """The stored form of the present value, if that is in `_value`."""
 
     async def run(self) -> NoReturn:
-        """Run until an `EndAttempt` says how the claim ends."""
+        """Run until an `EndAttempt` ends the claim."""
         claimed = self._claimed
         steps = claimed.definition.steps
         while True:

@@ -45,7 +45,7 @@ class Interaction:
 
 
 class Interactions:
-    """Begins waits, and reads what has become of them, for one claim."""
+    """Begins waits, and reads their outcomes, for one claim."""
 
     def __init__(self, claimed: ClaimedExecution) -> None:
         self._claimed = claimed
@@ -131,6 +131,6 @@ def timeout_error(step: PipelineStep, deadline: int) -> AwaitTimeoutError:
 
 
 def verdict_of_timeout(step: PipelineStep, error: AwaitTimeoutError) -> RejectValue | FailExecution:
-    """Decide what follows if no answer came: it is not asked again by itself."""
+    """Decide what follows if no answer came: no new round begins by itself."""
     kind = RejectValue if step.options.recover_on_failure else FailExecution
     return kind(error, "await_timeout")

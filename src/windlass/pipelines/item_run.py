@@ -76,7 +76,7 @@ class ItemRun:
         """How the last call of a step ended: an error, or True for success."""
 
     async def run(self) -> None:
-        """Run what is due; afterwards items may be left that wait for their retry."""
+        """Run what is due; afterwards some items may still wait for their retry."""
         while not self.stopped:
             self._from, self._exhausted, self._ran = self._range.lo, False, 0
             if self._workers == 1:
@@ -92,7 +92,7 @@ class ItemRun:
         return self._ordered
 
     async def next_due(self) -> int | None:
-        """Return the microseconds until what is left is due; None: all items have ended."""
+        """Return the microseconds until the next item is due; None: all items have ended."""
         place = (self._claimed.state.id, *self._range)
         return await self._claimed.runtime.read(partial(items.next_due, ordered=self._ordered), place)
 

@@ -34,7 +34,7 @@ class ItemSegments:
         self._transitions = transitions
 
     async def run(self) -> None:
-        """Make parts, wait for them, or run what is left; return at the end of the segment."""
+        """Make parts, wait for them, or run the remaining items; return at the end of the segment."""
         claimed = self._claimed
         segment = claimed.segment_at(claimed.state.cursor)
         assert segment is not None

@@ -185,7 +185,7 @@ class _Load:
                 if len(items) < self._size:
                     break
             yield from self._finish()
-        except JobStateError:  # it says what happened
+        except JobStateError:  # it describes what happened
             raise
         except BaseException as error:
             error.add_note(

@@ -80,7 +80,7 @@ class _UnalignedRow(NamedTuple):
 def draw(
     graph: FlowGraph, width: int, now: datetime, *, focus: UUID | None = None, most_members: int = MOST_MEMBERS
 ) -> list[DrawnLine]:
-    """Return the picture of a flow, at most so many columns wide; `focus` is the job that was asked for."""
+    """Return the picture of a flow, at most so many columns wide; `focus` is the requested job."""
     rows: list[_UnalignedRow] = []
     for line in outline(graph):
         rows += _line(folded(line, most_members, MOST_STEPS, focus), (), ())

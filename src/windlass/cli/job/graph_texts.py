@@ -1,4 +1,4 @@
-"""What the pictures of a flow say: names, states, counts, times. Nothing in them acts on a terminal."""
+"""The texts in pictures of a flow: names, states, counts, times. Nothing in them acts on a terminal."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def name_of(node: FlowNode) -> str:
 
 
 def detail(node: FlowNode, now: datetime) -> str:
-    """Return what there is to say about a job's state: how long it ran, why it failed, when it is due."""
+    """Return the details of a job's state: how long it ran, why it failed, when it is due."""
     if node.progress is not None:
         ended = node.progress.completed + node.progress.failed
         failed = f", {node.progress.failed:,} failed" if node.progress.failed else ""

@@ -123,7 +123,7 @@ def retry(
         windlass job retry --all-failed --queue billing --since 2h --dry-run
     """
     if bool(ids) == all_failed:
-        raise click.UsageError("name jobs by their ids, or say --all-failed", context)
+        raise click.UsageError("name jobs by their ids, or give --all-failed", context)
     if all_failed:
         _retry_all(app, limit, filters, dry_run=dry_run, yes=yes)
         return

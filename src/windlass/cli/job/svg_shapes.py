@@ -73,7 +73,7 @@ def cut(text: str, room: float, letter: float) -> str:
 
 
 def job_box(status: JobStatus, name: str, state: str, tooltip: str, width: float) -> PictureBlock:
-    """Return the box of a job: a sign, its name, and below it what there is to say. One that never runs is hollow."""
+    """Return the box of a job: an icon, its name, and its state below it. One that never runs is hollow."""
     hollow, fill = status is JobStatus.CANCELED, FILLS[status]
     ink = TEXT if hollow else "#fff"
     body = f'fill="none" stroke="{fill}" stroke-width="1.5" stroke-dasharray="4 3"' if hollow else f'fill="{fill}"'

@@ -33,7 +33,7 @@ class BranchWrites:
         self._decisions[parent] = decision
 
     def release(self, dialect: Dialect) -> Plan[set[tuple[str, int]]]:
-        """Release what was chosen, and what is guarded; return its queues and priority levels."""
+        """Release chosen and guarded followers; return their queues and priority levels."""
         guarded = [one.child_id for decision in self._decisions.values() for one in decision.guarded]
         if self.undecided:
             rows = yield Step("undecided_followers", {"ids": dialect.ids(self.undecided)})

@@ -49,7 +49,7 @@ def lock_ended(dialect: Dialect, flows: Collection[str]) -> Plan[set[str]]:
 
 
 def forget(dialect: Dialect, ids: Sequence[str], flows: Collection[str]) -> Plan[None]:
-    """Delete the positions of jobs in these flows, and the groups of flows of which no job is left."""
+    """Delete the positions of jobs in these flows, and the groups of flows without any job."""
     yield Step("forget_flow", {"ids": dialect.ids(ids)})
     groups = [group for (group,) in (yield Step("forget_flow_groups", {"ids": dialect.ids(sorted(flows))}))]
     if groups:

@@ -1,4 +1,4 @@
-"""Flows in the archive: moved as a whole, brought back as a whole, and not purged while one of their jobs is live."""
+"""Flows in the archive: moved as a whole, restored as a whole, and not purged while one of their jobs is live."""
 
 from __future__ import annotations
 
