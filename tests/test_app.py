@@ -319,12 +319,12 @@ class Radio:
     """A coordinator that carries notifications between applications of one process."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, int]] = []
+        self.received: list[tuple[str, int]] = []
         self.callbacks: list[Callable[[str, int], None]] = []
         self.closed = 0
 
     def notify_new_work(self, queue: str, priority: int) -> None:
-        self.heard.append((queue, priority))
+        self.received.append((queue, priority))
         for callback in self.callbacks:
             callback(queue, priority)
 
@@ -344,7 +344,7 @@ def test_a_custom_coordinator_wakes_nodes(apps: Apps):
     with working.worker():
         assert add.using(queue="sums", priority=3).enqueue(1, 2).result(timeout=LONG) == 3
         assert add.enqueue(3, 4).result(timeout=LONG) == 7
-    assert radio.heard == [("sums", 3), ("default", 2)]
+    assert radio.received == [("sums", 3), ("default", 2)]
     asking.close()
     assert radio.closed == 1
 

@@ -45,7 +45,7 @@ def without_fence(name: str, text: str) -> str:
     return text
 
 
-def deaf_recovery(name: str, text: str) -> str:
+def ignored_heartbeats(name: str, text: str) -> str:
     """All other nodes are marked lost at every pass, whatever their heartbeats."""
     return text.replace("lease_until < {now} AND", "id <> :node AND", 1) if name == "mark_lost" else text
 
@@ -67,7 +67,7 @@ def counted_permits(name: str, text: str) -> str:
 
 STATEMENTS: dict[str, Change] = {
     "no fence": without_fence,
-    "deaf recovery": deaf_recovery,
+    "ignored heartbeats": ignored_heartbeats,
     "split commit": kept_hot,
     "counted permits": counted_permits,
 }

@@ -37,8 +37,8 @@ EVERY_CHECK = pytest.mark.parametrize("find_problems", [check, verify], ids=["of
 def bench(folder: Path, *arguments: str) -> dict:
     """`windlass bench`, as installed."""
     command = Commands(folder, "").start("bench", "--json", *arguments)
-    assert command.exit_code(500) == 0, command.said  # many processes, one after the other
-    return by_workload(command.said)
+    assert command.exit_code(500) == 0, command.printed  # many processes, one after the other
+    return by_workload(command.printed)
 
 
 def floors(*arguments: str) -> dict:
@@ -49,8 +49,8 @@ def floors(*arguments: str) -> dict:
     return by_workload(done.stdout)
 
 
-def by_workload(said: str) -> dict:
-    return {result["workload"]: result for result in json.loads(said)["results"]}
+def by_workload(printed: str) -> dict:
+    return {result["workload"]: result for result in json.loads(printed)["results"]}
 
 
 def check_results(results: dict, workloads: str) -> None:
@@ -150,9 +150,9 @@ def test_every_workload_has_a_target_of_its_own():
 
 def test_the_table_names_the_wait_of_a_join(tmp_path: Path):
     store = f"sqlite:///{tmp_path / 'mine.db'}"
-    code, said = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "8", "-w", "F3")
-    assert code == 0, said
-    assert re.search(r"F3\tgroup and its join\t8\t[\d,]+/s, join \d+ ms\t", said)
+    code, printed = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "8", "-w", "F3")
+    assert code == 0, printed
+    assert re.search(r"F3\tgroup and its join\t8\t[\d,]+/s, join \d+ ms\t", printed)
 
 
 def test_a_join_that_ran_twice_or_lacks_results_is_found(tmp_path: Path):
@@ -193,10 +193,10 @@ def test_runs_are_repeated_in_pairs(tmp_path: Path):
 
 def test_the_table_names_store_and_results(tmp_path: Path):
     store = f"sqlite:///{tmp_path / 'mine.db'}"
-    code, said = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "20", "-w", "W2")
-    assert code == 0, said
-    assert "store: SQLite" in said
-    assert "W2\tenqueue in bulk\t20\t" in said
+    code, printed = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "20", "-w", "W2")
+    assert code == 0, printed
+    assert "store: SQLite" in printed
+    assert "W2\tenqueue in bulk\t20\t" in printed
 
 
 @pytest.mark.parametrize("program", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda program: program.stem)

@@ -94,7 +94,7 @@ class TestSteering:
         desk.app.schedule("hourly", every(hours=1), desk.charge.bind(7), overlap=Overlap.SKIP)
         desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
         desk.app.schedules.pause("nightly")
-        hourly, nightly = [line.split("\t") for line in desk.told("schedule", "list").splitlines()]
+        hourly, nightly = [line.split("\t") for line in desk.stdout("schedule", "list").splitlines()]
         assert hourly[:4] == ["hourly", "active", "every(hours=1)", "UTC"]
         assert hourly[4].endswith("Z")
         assert hourly[5:] == ["", "SKIP", "CATCH_UP", "0", "tests.cli.desk:charge"]
@@ -109,7 +109,7 @@ class TestSteering:
         """J9.4: an unknown one with the nearest."""
         desk = sqlite_desk
         desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
-        shown = desk.told("schedule", "show", "nightly")
+        shown = desk.stdout("schedule", "show", "nightly")
         assert "times: 0 2 * * * (at 02:00 every day)" in shown
         assert "runs: tests.cli.desk:charge" in shown
         assert desk.read("schedule", "show", "nightly")["explanation"] == "at 02:00 every day"
@@ -124,12 +124,12 @@ class TestSteering:
             "schedule hourly is paused\n",
             "to undo it: windlass schedule resume hourly\n",
         )
-        job = desk.told("schedule", "trigger", "hourly").strip()
+        job = desk.stdout("schedule", "trigger", "hourly").strip()
         assert desk.app.get(job).args == (7,)
         assert desk.read("schedule", "trigger", "hourly")["job_id"] != job
-        assert desk.told("schedule", "resume", "hourly").startswith("schedule hourly is active; its next tick is at ")
+        assert desk.stdout("schedule", "resume", "hourly").startswith("schedule hourly is active; its next tick is at ")
         assert "pass --yes" in desk.run("schedule", "remove", "hourly").stderr
-        assert desk.told("schedule", "remove", "hourly", "--yes") == "schedule hourly is removed\n"
+        assert desk.stdout("schedule", "remove", "hourly", "--yes") == "schedule hourly is removed\n"
         for verb in ("pause", "resume", "trigger", "remove"):
             assert "no schedule hourly is known" in desk.run("schedule", verb, "hourly").stderr
 

@@ -44,7 +44,7 @@ def app(apps: Apps, clock: VirtualClock) -> Windlass:
 
 
 @pytest.fixture(autouse=True)
-def _mended() -> Iterator[None]:
+def _reset_failures() -> Iterator[None]:
     yield
     BROKEN.clear()
 

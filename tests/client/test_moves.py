@@ -319,15 +319,15 @@ def test_a_queue_paused_under_load_comes_to_rest(app: Windlass):
 
 def test_steering_publishes_events(app: Windlass):
     """J5.8: JobCanceled, JobPaused, JobResumed, after the commit, with the job's facts; a repeat is none."""
-    told: list[Any] = []
+    events: list[Any] = []
     for kind in (JobCanceled, JobPaused, JobResumed):
-        app.on(kind)(told.append)
+        app.on(kind)(events.append)
     handle = app.job(jobs.note).using(correlation_id="c", queue="mail").enqueue("x")
     for verb in (handle.pause, handle.pause, handle.resume, handle.cancel, handle.cancel):
         verb()
-    until(lambda: len(told) == 3)
-    assert [type(event) for event in told] == [JobPaused, JobResumed, JobCanceled]
-    assert {(event.job_id, event.queue, event.correlation_id) for event in told} == {(handle.id, "mail", "c")}
+    until(lambda: len(events) == 3)
+    assert [type(event) for event in events] == [JobPaused, JobResumed, JobCanceled]
+    assert {(event.job_id, event.queue, event.correlation_id) for event in events} == {(handle.id, "mail", "c")}
 
 
 def test_a_manually_retried_job_can_be_canceled_and_ends_once(app: Windlass):

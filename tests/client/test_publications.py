@@ -26,7 +26,7 @@ class Invoice:
     number: int
 
 
-class Nobody:
+class DenyAll:
     """Allows only the given actions."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ def test_hand_offs_are_listed_page_by_page_and_by_filter(app: Windlass):
 
 def test_every_verb_is_checked_by_the_authorizer(store_url: str):
     """J6.5: with names of actions that others have, too."""
-    authorizer = Nobody()
+    authorizer = DenyAll()
     app = Windlass(store_url, authorizer=authorizer)
     app.migrate()
     billing_of(app)

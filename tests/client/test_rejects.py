@@ -337,14 +337,14 @@ def test_a_pipeline_that_is_not_declared_here_is_skipped(app: Windlass):
         assert "is not declared in this application" in done.skipped[reject.id]
 
 
-class Nobody:
+class DenyAll:
     def may(self, principal: object, action: str, job: Any) -> bool:
         return principal is None
 
 
 def test_every_verb_is_checked_by_the_authorizer(store_url: str):
     """J10.1: as for dead letters."""
-    app = Windlass(store_url, authorizer=Nobody())
+    app = Windlass(store_url, authorizer=DenyAll())
     app.migrate()
     with app.acting_as("mallory"):
         for verb in (app.rejects.find, app.rejects.groups, app.rejects.redrive):

@@ -71,7 +71,7 @@ def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
     names = {worker.node for worker in workers}
     handles = hold_jobs(app, programs)
     server.stop_server(immediately=True)
-    until(lambda: all("heartbeat failed" in worker.said for worker in workers), "beats to fail")
+    until(lambda: all("heartbeat failed" in worker.printed for worker in workers), "beats to fail")
     pause_for_leases_to_end()
     server.start_server()
     programs.open_gate()
@@ -79,7 +79,7 @@ def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
     assert outcomes(url) == {"succeeded": JOBS}
     assert {row[0] for row in rows(url, "SELECT DISTINCT node FROM windlass_done")} == names
-    assert "lost" not in "".join(worker.said for worker in workers)
+    assert "lost" not in "".join(worker.printed for worker in workers)
     left_in_good_order(*workers)
 
 
@@ -156,5 +156,5 @@ def test_a_worker_that_starts_during_an_outage_waits_for_the_database(
     server.start_server()
     assert worker.node
     assert handle.result(90) == 1
-    assert worker.said.count("the store is not reachable") == 1
+    assert worker.printed.count("the store is not reachable") == 1
     left_in_good_order(worker)

@@ -48,7 +48,7 @@ def died_at(stage: Stage, trap: str) -> Program:
     point, at, nth = trap.partition("@")
     worker = stage.start(f"{point}=kill{at}{nth}", [VICTIM])
     code = worker.exit_code()
-    assert code == KILLED, f"it did not die at {trap} but ended with {code}:\n{worker.said}"
+    assert code == KILLED, f"it did not die at {trap} but ended with {code}:\n{worker.printed}"
     check_flows(stage.url)
     return worker
 
@@ -137,7 +137,7 @@ def test_worker_killed_while_it_settles_has_settled_nothing(pg_stage: Stage):
     with held_groups(pg_stage.url):
         worker = pg_stage.start("settle.before_commit=kill", [VICTIM])
         until(lambda: one(pg_stage.url, NOTED) >= 1, "a count to be noted")
-    assert worker.exit_code() == KILLED, worker.said
+    assert worker.exit_code() == KILLED, worker.printed
     assert one(pg_stage.url, NOTED) >= 1
     pg_stage.finished(environ=SWEEPS)
     assert ran(pg_stage)[3] == 1
@@ -175,7 +175,7 @@ def test_release_of_a_killed_worker_is_carried_on(stage: Stage, point: str):
 
 def caller_died(stage: Stage, program: str, job: Any, trap: str) -> None:
     caller = stage.programs.start(program, stage.url, job, environ={**SHORT_LEASES, "WINDLASS_FAILPOINTS": trap})
-    assert caller.exit_code() == KILLED, caller.said
+    assert caller.exit_code() == KILLED, caller.printed
     check_flows(stage.url)
 
 

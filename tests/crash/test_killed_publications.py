@@ -103,7 +103,7 @@ def test_a_build_that_publishes_outside_of_the_success_is_found(pipeline_stage: 
     for number, build in enumerate(("", "published apart")):
         stage.submit("publisher", Order(f"o{number}", FEW), f"victim-{number}")
         dying = stage.start("completer.before_commit=kill", f"victim-{number}", {"TEST_BROKEN_BUILD": build})
-        assert dying.exit_code() == KILLED, dying.said
+        assert dying.exit_code() == KILLED, dying.printed
         assert (rule in broken_rules(stage.url)) == bool(build)
 
 

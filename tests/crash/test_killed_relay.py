@@ -34,7 +34,7 @@ class Scene:
         """A worker that dies at a point."""
         worker = self.start(f"{failpoint}=kill")
         code = worker.exit_code()
-        assert code == KILLED, f"it did not die at {failpoint} but ended with {code}:\n{worker.said}"
+        assert code == KILLED, f"it did not die at {failpoint} but ended with {code}:\n{worker.printed}"
         return worker
 
     def all_settled(self) -> None:

@@ -39,7 +39,7 @@ def test_a_submission_is_stored_whole_or_not_at_all(pipeline_stage: PipelineStag
     for point, stored in (("submit.before_commit", 0), ("submit.after_commit", 1)):
         environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
         caller = stage.programs.start("pipeline_caller", stage.url, "submit", "order-1", environ=environ)
-        assert caller.exit_code() == KILLED, caller.said
+        assert caller.exit_code() == KILLED, caller.printed
         for table in ("execution", "transition", "hot", "job"):
             assert one(stage.url, f"SELECT count(*) FROM windlass_{table}") == stored, (point, table)
     stage.in_order()
@@ -218,7 +218,7 @@ def test_a_redrive_opens_an_execution_once(pipeline_stage: PipelineStage):
     for point, opened in (("redrive.before_commit", 0), ("redrive.after_commit", 1)):
         environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
         caller = stage.programs.start("pipeline_caller", stage.url, "redrive", run.id, environ=environ)
-        assert caller.exit_code() == KILLED, caller.said
+        assert caller.exit_code() == KILLED, caller.printed
         assert stage.value(run, "row_version") == version + opened
         assert (stage.value(run, "status") == "OPEN") == bool(opened)
         stage.in_order()

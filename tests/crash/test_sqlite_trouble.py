@@ -133,7 +133,7 @@ def test_a_worker_that_starts_on_a_full_disk_waits_for_room(small_disk: Path, pr
     filler.unlink()
     assert worker.node
     assert handle.result(90) == 7
-    assert worker.said.count("the store is not reachable") == 1
+    assert worker.printed.count("the store is not reachable") == 1
     app.close()
 
 
@@ -174,8 +174,8 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path):
 def test_a_worker_logs_why_it_cannot_start(tmp_path: Path, programs: Programs):
     worker = programs.worker(f"sqlite:///{tmp_path / 'nowhere' / 'shop.db'}")
     assert worker.exit_code() not in (0, 3)
-    assert "StoreUnavailableError" in worker.said
-    until(lambda: "check that the folder exists" in worker.said or "must exist" in worker.said, "advice")
+    assert "StoreUnavailableError" in worker.printed
+    until(lambda: "check that the folder exists" in worker.printed or "must exist" in worker.printed, "advice")
 
 
 def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_time_only(
@@ -201,7 +201,7 @@ def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_tim
     for worker in workers:
         worker.terminate()
         assert worker.exit_code() == 0
-        assert "lost" not in worker.said
+        assert "lost" not in worker.printed
     app.close()
     check_invariants(sqlite_url)
 

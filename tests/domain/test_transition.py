@@ -150,7 +150,7 @@ def test_each_way_to_end_is_one_transition(row: Row):
     assert (made.job_id, made.fence, made.times) == (CLAIM.job_id, CLAIM.fence, TIMES)
     assert made.number == CLAIM.attempts + 1, "its place in the history"
     assert made.attempts == CLAIM.attempts + row.counted
-    told = Row(
+    actual = Row(
         made,
         made.move,
         made.status,
@@ -165,7 +165,7 @@ def test_each_way_to_end_is_one_transition(row: Row):
         made.result,
         made.lane,
     )
-    assert told == row
+    assert actual == row
     assert not made.lingers, "known only when its body goes on"
 
 

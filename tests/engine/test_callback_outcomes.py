@@ -178,15 +178,15 @@ def test_a_commit_whose_answer_was_lost_runs_one_callback(apps: Apps, monkeypatc
     database = app._database
     lost = lose_answers(database, monkeypatch, times=2)
     report = app.job(bodies.report)
-    told: list[JobCompleted] = []
-    app.on(JobCompleted)(told.append)
+    events: list[JobCompleted] = []
+    app.on(JobCompleted)(events.append)
     handles = app.enqueue_many([app.job(bodies.double).using(on_success=report).bind(n) for n in range(5)])
     with app.worker():
         assert [handle.result(timeout=LONG) for handle in handles] == [0, 2, 4, 6, 8]
         until(lambda: len(seen) == 5 and all_quiet(app))
     assert len(lost) == 2
     assert sorted(result.value for result in seen) == [0, 2, 4, 6, 8]
-    assert len({event.job_id for event in told}) == len(told) == 10
+    assert len({event.job_id for event in events}) == len(events) == 10
 
 
 def lose_answers(database: Database, monkeypatch: pytest.MonkeyPatch, times: int) -> list[Any]:

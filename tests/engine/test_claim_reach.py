@@ -141,9 +141,9 @@ def cut_short() -> Outlook:
 
 def test_new_work_is_looked_for_while_claims_are_cut_short():
     """J3.1: it may be in a lane; the bound of claims that come back full holds, since no look follows these either."""
-    told = cut_short().new_work([("mail", 9)], 0.0).begin_poll(64, 0.0)
-    assert isinstance(told.next_action(BUSY_FRESH), ClaimDue)
-    assert told.next_action(BUSY_FRESH + 0.01) == Look()
+    updated = cut_short().new_work([("mail", 9)], 0.0).begin_poll(64, 0.0)
+    assert isinstance(updated.next_action(BUSY_FRESH), ClaimDue)
+    assert updated.next_action(BUSY_FRESH + 0.01) == Look()
 
 
 def test_lanes_are_looked_at_while_claims_are_cut_short():

@@ -172,15 +172,15 @@ def test_a_broken_policy_decides_nothing_and_is_logged(
 
 def test_the_seeds_error_is_stored_as_printed_there(app: Windlass, apps: Apps, caplog: pytest.LogCaptureFixture):
     """J5.3: `ClassName: message`, credentials gone, the rest kept; nowhere is the secret found."""
-    told: list[Event] = []
-    app.on(Event)(told.append)
+    events: list[Event] = []
+    app.on(Event)(events.append)
     fail = app.job(max_retries=1)(jobs.raise_it)
     with app.worker():
         jdbc, secrets = (settled(app, fail.enqueue(what).id) for what in ("jdbc", "secrets"))
     assert jdbc.error == "RuntimeException: Connection failed: jdbc:mysql://[REDACTED]@db.internal:3306/prod"
     assert jdbc.error_class == "RuntimeException"
     assert secrets.error is not None
-    places = {"tables": everything_stored(apps.url), "log": caplog.text, "events": repr(told)}
+    places = {"tables": everything_stored(apps.url), "log": caplog.text, "events": repr(events)}
     for place, text in places.items():
         assert "RuntimeException" in text, place
         for secret in ("s3cret", jobs.SECRET, "ops@shop.example"):

@@ -88,8 +88,8 @@ def test_due_times_of_retries_are_read_only_for_event_subscribers(app: Windlass,
     plain, _ = flush(app, bench, lambda claim: retry_at(claim, times, FAILURE, 5))
     assert "due_times" not in {step.name for step in plain}
     app.on(JobRetrying)(lambda event: None)
-    heard, published = flush(app, bench, lambda claim: retry_at(claim, times, FAILURE, 5))
-    assert [step.name for step in heard].count("due_times") == 1
+    executed, published = flush(app, bench, lambda claim: retry_at(claim, times, FAILURE, 5))
+    assert [step.name for step in executed].count("due_times") == 1
     assert len(published.effects[0].due) == FLUSH
 
 

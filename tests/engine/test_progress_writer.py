@@ -27,7 +27,7 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
     return steps
 
 
-def said(job: Job) -> tuple[float, float | None, str, float | None] | None:
+def reported(job: Job) -> tuple[float, float | None, str, float | None] | None:
     progress = job.progress
     return None if progress is None else (progress.done, progress.total, progress.message, progress.percent)
 
@@ -40,14 +40,14 @@ def test_progress_is_seen_from_another_process_while_the_job_runs(apps: Apps, tm
         until(lambda: app.get(handle.id).progress)
         job = app.get(handle.id)
         progress = job.progress
-        assert (job.status, said(job)) == (JobStatus.RUNNING, (5, 10, "half", 50.0))
+        assert (job.status, reported(job)) == (JobStatus.RUNNING, (5, 10, "half", 50.0))
         assert job.picked_at is not None
         assert progress is not None
         assert job.picked_at <= progress.at
         (tmp_path / "sign").touch()
         handle.result(timeout=LONG)
         job = app.get(handle.id)
-    assert (job.status, said(job)) == (JobStatus.SUCCEEDED, (10, 10, "all", 100.0))
+    assert (job.status, reported(job)) == (JobStatus.SUCCEEDED, (10, 10, "all", 100.0))
     assert job.finished_at is not None
     assert job.progress is not None
     assert progress.at <= job.progress.at <= job.finished_at
@@ -61,7 +61,7 @@ async def test_the_last_progress_is_stored_before_the_result(app: Windlass, body
         for number in range(20):
             handle = await job.aenqueue(number, 20, f"no. {number}")
             await handle.aresult(timeout=LONG)
-            assert said(await app.aget(handle.id)) == (number, 20, f"no. {number}", 5.0 * number)
+            assert reported(await app.aget(handle.id)) == (number, 20, f"no. {number}", 5.0 * number)
 
 
 @pytest.mark.parametrize("body", [reporting_jobs.count_to, reporting_jobs.acount_to], ids=["thread", "coroutine"])
@@ -74,7 +74,7 @@ def test_a_tight_loop_writes_once_in_an_interval(
     with app.worker():
         handle = job.enqueue(100_000)
         handle.result(timeout=90)
-        assert said(app.get(handle.id)) == (100_000, 100_000, "", 100.0)
+        assert reported(app.get(handle.id)) == (100_000, 100_000, "", 100.0)
     assert [step.name for step in writes] == ["save_progress"]
 
 
@@ -107,9 +107,9 @@ def test_every_attempt_starts_over(app: Windlass):
     job = app.job(max_retries=1, backoff=Backoff.fixed(1))(reporting_jobs.say_and_fail_at_first)
     with app.worker():
         handle = job.enqueue(2)
-        assert said(waiting_again(app, handle.id, 1)) is None
+        assert reported(waiting_again(app, handle.id, 1)) is None
         handle.result(timeout=LONG)
-    assert said(app.get(handle.id)) == (50, 100, "attempt 2", 50.0)
+    assert reported(app.get(handle.id)) == (50, 100, "attempt 2", 50.0)
 
 
 def test_a_job_that_failed_shows_how_far_it_came(app: Windlass):
@@ -118,7 +118,7 @@ def test_a_job_that_failed_shows_how_far_it_came(app: Windlass):
     with app.worker():
         handle = job.enqueue(2)
         ended = settled(app, handle.id)
-    assert (ended.status, said(ended)) == (JobStatus.FAILED, (50, 100, "attempt 1", 50.0))
+    assert (ended.status, reported(ended)) == (JobStatus.FAILED, (50, 100, "attempt 1", 50.0))
 
 
 def test_an_attempt_that_is_over_cannot_overwrite_the_next_one(app: Windlass, gate: Gate):

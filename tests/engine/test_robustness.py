@@ -167,7 +167,7 @@ def test_enqueue_many_refuses_anything_but_a_list_of_calls(app: Windlass):
         app.enqueue_many(add.bind(1, 1))  # type: ignore[arg-type]
 
 
-class DeafCoordinator:
+class FailingCoordinator:
     """A user's coordinator whose server is down."""
 
     def notify_new_work(self, queue: str, priority: int) -> None:
@@ -182,7 +182,7 @@ class DeafCoordinator:
 
 def test_a_worker_that_fails_to_start_registers_no_node(apps: Apps):
     """J7.2: half a node must not hold a lease, nor beat."""
-    app = apps(coordinator=DeafCoordinator())
+    app = apps(coordinator=FailingCoordinator())
     app.job(jobs.add)
     with pytest.raises(ConnectionError), app.worker():
         pass

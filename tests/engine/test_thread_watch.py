@@ -15,11 +15,11 @@ class Ended:
     """Counts what the watch reports."""
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.reported = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     def __call__(self) -> None:
-        self._loop.call_soon_threadsafe(self.told.set)
+        self._loop.call_soon_threadsafe(self.reported.set)
 
 
 def spin(times: int) -> int:
@@ -39,13 +39,13 @@ async def test_the_end_of_a_body_is_reported_after_it_returned_or_raised():
     ended = Ended()
     watched = BodyWatch(ended).around(spin, is_coroutine=False)
     assert await threads.run(lambda: watched(3)) == 3
-    assert ended.told.is_set()
+    assert ended.reported.is_set()
 
     ended = Ended()
     failing = BodyWatch(ended).around(lambda: 1 // 0, is_coroutine=False)
     with pytest.raises(ZeroDivisionError):
         await threads.run(failing)
-    assert ended.told.is_set()
+    assert ended.reported.is_set()
     threads.close()
 
 
@@ -54,7 +54,7 @@ async def test_a_coroutine_on_a_thread_is_watched_too():
     ended = Ended()
     watched = BodyWatch(ended).around(aspin, is_coroutine=True)
     assert await threads.run(lambda: asyncio.run(watched(5))) == 5
-    assert ended.told.is_set()
+    assert ended.reported.is_set()
     threads.close()
 
 
@@ -92,7 +92,7 @@ async def test_the_end_is_reported_whenever_an_interrupt_occurs():
         if watch.never_begins():
             ends["never begun"] += 1
         else:
-            await asyncio.wait_for(ended.told.wait(), 90)
+            await asyncio.wait_for(ended.reported.wait(), 90)
             ends["told"] += 1
     threads.close()
     assert min(ends.values()) > 0, f"both cases must have happened: {ends}"

@@ -30,11 +30,11 @@ def test_leases_of_dead_nodes_are_released(moving: Moving):
 def test_jobs_that_run_on_an_unknown_node_are_requeued(moving: Moving):
     """J7.2, J7.5: RUNNING on an unknown node; published once."""
     app = moving.app()
-    told: list[NodeLost] = []
-    app.on(NodeLost)(told.append)
+    events: list[NodeLost] = []
+    app.on(NodeLost)(events.append)
     handle = app.job(jobs.note).enqueue("x")
     rows(moving.url, "UPDATE windlass_hot SET status = 'RUNNING', node = 'gone', fence = 1, picked_at = 1")
     with app.worker():
         assert handle.join(LONG) is JobStatus.SUCCEEDED
         assert app.get(handle.id).crash_count == 1
-    assert [(event.node, event.recovered) for event in told] == [("gone", 1)]
+    assert [(event.node, event.recovered) for event in events] == [("gone", 1)]

@@ -132,9 +132,9 @@ def test_a_wrong_token_is_refused_without_being_shown(apps: Any, change: Any, wh
     token = waiting_token(app)
     with pytest.raises(InvalidTokenError, match=r"pending\(\)") as caught:
         app.executions.complete(change(token), 1)
-    told = "".join(traceback.format_exception(caught.value))
-    assert why in told
-    assert token[20:60] not in told
+    printed = "".join(traceback.format_exception(caught.value))
+    assert why in printed
+    assert token[20:60] not in printed
 
 
 @pytest.mark.parametrize("name", ["interaction_id", "correlation_id"])

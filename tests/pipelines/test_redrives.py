@@ -246,11 +246,11 @@ def test_a_plan_names_the_steps_that_are_called_again(app: Windlass, store_url: 
 def test_a_plan_requires_the_right_to_read_the_execution(store_url: str):
     """P6.3: like every verb on one execution."""
 
-    class Nobody:
+    class DenyAll:
         def may(self, principal: object, action: str, job: object) -> bool:
             return False
 
-    other = Windlass(store_url, authorizer=Nobody())
+    other = Windlass(store_url, authorizer=DenyAll())
     other.migrate()
     with pytest.raises(NotAuthorizedError):
         other.executions.plan_redrive("0198c0de-0000-7000-8000-000000000001")

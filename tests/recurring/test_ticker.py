@@ -53,15 +53,15 @@ def test_skipped_ticks_are_counted_logged_and_published(
     app: Windlass, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ):
     """J9.3, J5.8: missed ticks with the first of them, overlapping ones each."""
-    told: list[ScheduleSkipped] = []
-    app.on(ScheduleSkipped)(told.append)
+    events: list[ScheduleSkipped] = []
+    app.on(ScheduleSkipped)(events.append)
     app.recurring(every(minutes=1), key="missed", misfire=Misfire.FIRE_ONCE)(bodies.beat)
     app.recurring(every(minutes=1), key="overlap", overlap=Overlap.SKIP)(app.job(bodies.with_default))
     clock.advance(3 * MINUTE)
     start = clock.now().timestamp() - 3 * MINUTE
     assert tick(app) == 2
-    until(lambda: len(told) == 3)
-    assert sorted((one.key, one.tick.timestamp() - start, one.why, one.count) for one in told) == [
+    until(lambda: len(events) == 3)
+    assert sorted((one.key, one.tick.timestamp() - start, one.why, one.count) for one in events) == [
         ("missed", 2 * MINUTE, "missed", 2),
         ("overlap", 2 * MINUTE, "overlap", 1),
         ("overlap", 3 * MINUTE, "overlap", 1),

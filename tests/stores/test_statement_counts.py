@@ -218,7 +218,7 @@ def test_a_worker_ends_1000_jobs_in_few_transactions(pg_url: str, body: Any, kin
     ended, all_ended = count(1), threading.Event()
 
     @app.on(kind)
-    def told(_: Event) -> None:  # asking each handle would be a statement per job, and none of the worker's
+    def count_end(_: Event) -> None:  # asking each handle would be a statement per job, and none of the worker's
         if next(ended) == MANY:
             all_ended.set()
 

@@ -120,7 +120,7 @@ def fork_and_die() -> None:
     os._exit(3)
 
 
-def speak_out_of_turn() -> None:
+def send_unexpected_message() -> None:
     """Write into whatever sockets there are, as a careless library may."""
     for descriptor in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

@@ -163,13 +163,13 @@ def test_timeouts_hold(shop: Windlass, job):
 
 def test_subscribers_have_been_called_when_a_drain_returns():
     """J5.8: after the commit."""
-    told = []
+    events = []
     app = Windlass("sqlite://", settings=Settings())
-    app.on(JobCompleted)(lambda event: told.append(event.job_id))
+    app.on(JobCompleted)(lambda event: events.append(event.job_id))
     with isolated(app):
         handle = app.job(kit_shop.plain).enqueue(1)
         drain(app)
-        assert told == [handle.id]
+        assert events == [handle.id]
     app.close()
 
 

@@ -64,7 +64,7 @@ def test_a_worker_may_run_inside_but_not_across(shop: Windlass):
             pass
 
 
-class Told:
+class Recorder:
     """A coordinator that records its calls."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Told:
 
 
 def test_other_processes_are_not_notified_of_a_tests_jobs():
-    coordinator = Told()
+    coordinator = Recorder()
     app = Windlass("sqlite://", settings=Settings(), coordinator=coordinator)
     job = app.job(kit_shop.plain)
     with isolated(app):

@@ -138,8 +138,8 @@ except Exception as error:
     print(framed(raised(error))[4:].decode())
 """
     text = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    told = json.loads(text.replace("tests.support.process_bodies:", "not.loaded.here:"))
-    copy = rebuilt(msgspec.convert(told, Raised))
+    fields = json.loads(text.replace("tests.support.process_bodies:", "not.loaded.here:"))
+    copy = rebuilt(msgspec.convert(fields, Raised))
     assert type(copy).__name__ == "StolenCardError"
     assert type(copy).__module__ == "not.loaded.here"
     assert isinstance(copy, Exception)

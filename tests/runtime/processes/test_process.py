@@ -167,7 +167,7 @@ async def test_a_fork_made_by_a_body_does_not_answer_for_it(pool: Pool):
 async def test_a_process_that_sends_an_invalid_message_is_killed(pool: Pool, caplog: pytest.LogCaptureFixture):
     """J7.4: no job waits for an answer that can no longer be understood."""
     with pytest.raises(WorkerLostError, match="was killed by SIGKILL"):
-        await asyncio.wait_for(pool.run(call(bodies.speak_out_of_turn)), 90)
+        await asyncio.wait_for(pool.run(call(bodies.send_unexpected_message)), 90)
     assert "sent an invalid message" in caplog.text
 
 

@@ -77,7 +77,7 @@ def test_jobs_of_a_key_that_a_concurrent_claim_creates_wait_for_the_next_claim(b
         counts: list[int] = []
         claimer = threading.Thread(target=lambda: counts.append(len(bench.claim())))
         claimer.start()  # it finds the key missing, and waits for the resource
-        _until_somebody_waits(clean_pg_url)
+        _until_a_session_waits(clean_pg_url)
         rival.execute(
             "INSERT INTO windlass_gate (name, cap, in_use, retry_us, used_at) VALUES (%s, 1, 1, 1, 0)",
             (lane.resource_gate,),
@@ -94,7 +94,7 @@ def _leave(dialect: object, gate: str) -> Plan[None]:
     yield Step("count_more", {"name": gate, "change": -1})
 
 
-def _until_somebody_waits(url: str) -> None:
+def _until_a_session_waits(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for _ in range(10_000):
             waiting = connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone()

@@ -123,13 +123,13 @@ def test_a_connection_that_becomes_silent_during_a_large_write_fails(proxy: TcpP
     with pool_of(proxy.unpooled_url) as pool:
         taken = completed(pool.acquire())
         completed(taken.script("CREATE TABLE t (n int)"))
-        proxy.fall_silent()
+        proxy.stop_forwarding()
         taken.set_timeout(0.5)
         with pytest.raises(TimeoutError, match="no answer in time"):
             completed(taken.copy(COPY, ["1\n" * 10_000_000] * 10))
         pool.release(taken)
         assert taken.connection.closed
-        proxy.speak_again()
+        proxy.forward_again()
 
 
 def test_a_coroutine_that_waits_for_a_loop_cannot_be_run_by_a_thread():
