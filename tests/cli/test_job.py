@@ -322,7 +322,7 @@ def test_a_key_that_is_taken_keeps_one_from_being_retried_and_not_the_others(des
         (("cancel", UNKNOWN_ID, "--tag", "x"), "name jobs by their ids, or by --tag"),
         (("cancel", "--tag", "x" * 65, "--yes"), "64 characters"),
         (("pause",), "Missing argument"),
-        (("retry",), "say --all-failed"),
+        (("retry",), "give --all-failed"),
         (("retry", UNKNOWN_ID, "--queue", "x"), "filters and --dry-run belong to --all-failed"),
         (("retry", UNKNOWN_ID, "7"), "a job id is a UUID"),
         (("cancle", UNKNOWN_ID), "did you mean cancel?"),

@@ -12,7 +12,7 @@ NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "printed"),
     [
         (0.4, "now"),
         (-0.4, "now"),
@@ -30,7 +30,7 @@ def test_a_time_is_shown_relative_to_now(seconds, printed):
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "said"),
+    ("milliseconds", "printed"),
     [
         (0, "0 ms"),
         (999, "999 ms"),
@@ -50,7 +50,7 @@ def test_pipes_get_times_in_utc():
     assert phrases.utc(elsewhere) == "2030-05-01T12:00:00Z"
 
 
-@pytest.mark.parametrize(("value", "said"), [(0, "LOWEST"), (4, "CRITICAL"), (7, "7")])
+@pytest.mark.parametrize(("value", "printed"), [(0, "LOWEST"), (4, "CRITICAL"), (7, "7")])
 def test_priorities_have_names_as_far_as_they_go(value, printed):
     assert phrases.priority(value) == printed
 

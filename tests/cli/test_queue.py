@@ -65,7 +65,7 @@ def test_a_paused_queue_is_not_claimed_from_until_it_is_resumed(desk):
     assert desk.stdout("queue", "resume", "billing") == "queue billing was not paused\n"
 
 
-@pytest.mark.parametrize("words", [("pause",), ("resume",), ("limit", "--rate", "5")])
+@pytest.mark.parametrize("arguments", [("pause",), ("resume",), ("limit", "--rate", "5")])
 def test_an_unknown_queue_is_refused_with_a_suggestion(desk, arguments):
     """J10.7: in an incident it is the queue that was not paused."""
     desk.charge.using(queue="billing").enqueue(1)

@@ -79,7 +79,7 @@ async def test_the_end_is_reported_whenever_an_interrupt_occurs():
     """J6.2, J4.5: before the body, in it, or on its way out: the body never begins, or its end is reported."""
     chosen = random.Random(7)
     threads = ThreadBodies(asyncio.get_running_loop())
-    ends = {"never begun": 0, "told": 0}
+    ends = {"never begun": 0, "reported": 0}
     for _ in range(ROUNDS):
         ended = Ended()
         watch = BodyWatch(ended)
@@ -93,6 +93,6 @@ async def test_the_end_is_reported_whenever_an_interrupt_occurs():
             ends["never begun"] += 1
         else:
             await asyncio.wait_for(ended.reported.wait(), 90)
-            ends["told"] += 1
+            ends["reported"] += 1
     threads.close()
     assert min(ends.values()) > 0, f"both cases must have happened: {ends}"
