@@ -102,7 +102,7 @@ class BatchDecision(NamedTuple):
     status: JobStatus
     release: tuple[int, ...]
     cancel: tuple[tuple[int, str], ...]
-    """Those to cancel, and why."""
+    """Followers to cancel, each with the reason."""
     guards: bool = False
     """Whether there are followers to release that call their predicates themselves."""
 

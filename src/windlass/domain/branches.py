@@ -83,7 +83,7 @@ class Judgement(NamedTuple):
 
 
 Judgements = Mapping[str, Judgement]
-"""By the first job of the branch."""
+"""Judgements by the first job of the branch."""
 NOT_JUDGED: Final[Judgements] = MappingProxyType({})
 
 _NEXT: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})

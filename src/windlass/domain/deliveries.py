@@ -27,7 +27,7 @@ class Delivery:
     """
 
     id: UUID
-    """Of the row that it is made from: what logs and errors name."""
+    """Id of the stored row, as logs and errors name it."""
     kind: str
     """`handoff` (an item of a publication), `dead_letter` or `reject`."""
     name: str

@@ -57,7 +57,7 @@ class Ended(NamedTuple):
     cargo: object = None
     """What the body of a feature's job hands to the feature's follow-ups."""
     fence: int | None = None
-    """Of its last claim; None: it ended without one."""
+    """Fence of its last claim; None: it ended without one."""
 
     @property
     def status(self) -> JobStatus:

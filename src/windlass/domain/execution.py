@@ -191,7 +191,7 @@ class Execution:
     attempt: int
     """Of that step: the one that runs or comes next, from 1."""
     lease_until: datetime | None
-    """Until when the node that runs it has its lease; None if it does not run."""
+    """End of the lease of the node that runs it; None if it does not run."""
     due_at: datetime | None
     transition_key: str | None
     input: Any

@@ -54,7 +54,7 @@ class WaitingJob(NamedTuple):
     paused_from: str | None
     expires: int | None = None
     batch: BatchState | None = None
-    """Of a batch: its counts."""
+    """Counts of a batch."""
     signal_key: str | None = None
     """The key of the signal that it awaits."""
 

@@ -25,9 +25,9 @@ class OutlineStep:
 
     content: FlowNode | FlowGroup | Fold
     members: list[OutlineLine] = field(default_factory=list)
-    """Of a group: what runs side by side."""
+    """For a group: its members, which run concurrently."""
     folded: Fold | None = None
-    """Of a group: the members that are not among `members`."""
+    """For a group: the members that are not in `members`."""
     branches: list[OutlineBranch] = field(default_factory=list)
     """What follows it beside the next step of its line."""
     kind: EdgeKind = "then"

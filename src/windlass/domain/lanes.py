@@ -89,7 +89,7 @@ def read_lane(text: str | None) -> Lane:
 
 
 _AND: Final = "|"
-"""Not in any stored name."""
+"""Separator of predicates; no stored name contains it."""
 MAX_NEEDED: Final = 1_500
 """Longest list of predicates in a lane, in bytes: PostgreSQL indexes texts of up to some 2,700 bytes."""
 

@@ -61,7 +61,7 @@ class Schedule:
 
     key: str
     cron: str
-    """As it was written: a cron expression, or `every(…)`."""
+    """The expression as it was written: a cron expression, or `every(…)`."""
     zone: str
     target: str
     state: str

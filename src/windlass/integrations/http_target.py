@@ -31,7 +31,7 @@ MOST_READ: Final = 65_536
 LONGEST_BODY: Final = 1.0
 """Seconds for which the rest of an answer is read: its status already decides the outcome."""
 _LOGGERS: Final = ("connection", "connectionpool", "poolmanager", "response", "util.retry")
-"""Those of urllib3 that log whole URLs."""
+"""Loggers of urllib3 that log whole URLs."""
 _OWN: Final = frozenset(
     {
         "content-length",

@@ -48,9 +48,9 @@ class BacklogDuty(Duty):
         self._publish = tools.publish
         self._known_queues = known_queues
         self._ready: list[tuple[Subscriber, int | None]] = []
-        """Those that have something due, and how many more they admit."""
+        """Subscribers with due hand-offs, and how many more each admits."""
         self._aside: dict[tuple[str, str], float] = {}
-        """Until when a subscriber is suspended whose hand-offs the store refuses."""
+        """End of the suspension of subscribers whose hand-offs the store refuses."""
         self._moved = False
         self._folded = monotonic()
 

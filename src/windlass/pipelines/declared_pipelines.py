@@ -44,7 +44,7 @@ class DeclaredPipelines:
         self.dead_letter_provider: Outlet | None = None
         """Where dead letters go in addition to the store; None: nowhere else."""
         self.subscribers = Subscribers(lambda: tuple(self._declared.values()))
-        """Those of them that subscribe to publications."""
+        """The pipelines that subscribe to publications."""
         self.subscribers.wake_remote = self._wake_relays
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:

@@ -30,7 +30,7 @@ from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 MICROSECONDS = 1_000_000
 HOWEVER_LATE = 2**61
 OF_THE_CLAIM = (EndAttempt, StopJob)
-"""Not a failure of a step."""
+"""Exceptions that end the claim, and are not a failure of a step."""
 
 
 class ItemRange(NamedTuple):

@@ -16,7 +16,7 @@ from windlass.submission.codec import NO_LIMIT
 from windlass.submission.signature import CallSpec, call_spec
 
 _ANY_SIZE = NO_LIMIT - 1
-"""Not `NO_LIMIT`, with which the depth of values is not limited either."""
+"""No limit of size. `NO_LIMIT` would not limit the depth of values either."""
 
 
 class ValueNotStoredError(DoNotRetry):

@@ -68,7 +68,7 @@ class Relay(Duty):
         self._busy: set[asyncio.Task[None]] = set()
         """Calls on threads, also those that took too long: they keep their place until they end."""
         self._begun: dict[asyncio.Task[None], _Begun] = {}
-        """Those of them that do not count as failed. They outlive a pass that loses its lease or the store."""
+        """Calls that do not count as failed. They outlive a pass that loses its lease or the store."""
         self._unmarked: list[Settlement] = []
         """What became of deliveries, until it is written."""
         self._full = False

@@ -48,7 +48,7 @@ class StepContext(JobContext):
         self.rejected: list[tuple[Any, BaseException | str]] = []
         """What the body has rejected, with the reasons."""
         self.interaction: AwaitedAnswer | None = None
-        """Of a step that waits outside."""
+        """The wait of a step that waits for an external answer."""
 
     @property
     def step(self) -> str:

@@ -50,7 +50,7 @@ class BatchStep(NamedTuple):
     condition: BatchCondition | None = None
     """A condition of its own instead."""
     predicate: Callable[[BatchProgress], object] | None = None
-    """Of one that follows as `DECIDED`: called with the progress, before its body is entered."""
+    """Predicate of a `DECIDED` follower: called with the progress, before its body is entered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Letter(NamedTuple):
     kind: str = JOB
     tenant: str = TENANT
     execution_key: str | None = None
-    """Of an execution; that of a job is read from the job."""
+    """Key of an execution; the key of a job is read from the job."""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
@@ -206,7 +206,7 @@ class _Dead(NamedTuple):
 
     live: list[str]
     archived: dict[str, str | None]
-    """Those in the archive, with their tags."""
+    """Archived jobs, with their tags."""
 
 
 def _still_dead(dialect: Dialect, ids: Sequence[str]) -> Plan[_Dead]:

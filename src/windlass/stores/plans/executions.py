@@ -36,7 +36,7 @@ class Checkpoint(NamedTuple):
     keeps_position: bool = False
     """Whether the position in items is not written: of a failed try a chunk may be stored without its claim knowing."""
     log: LogRow | None = None
-    """Of the new state."""
+    """Log row of the new state."""
     items: Sequence[ItemWrite] = ()
     new_items: Sequence[NewItem] = ()
     new_parts: Sequence[NewPart] = ()
@@ -72,7 +72,7 @@ class CheckpointAnswer(NamedTuple):
     held: bool
     """Whether the claim was held; if not, nothing was written."""
     row_version: int = 0
-    """Of the execution, if its state was written."""
+    """Row version of the execution, if its state was written."""
     status: str = OPEN
     paused: bool = False
     failing: str | None = None

@@ -16,7 +16,7 @@ FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 CANCEL: Final = "cancel_downstream"
 RELEASE: Final = "release"
 CANCEL_CHILDREN: Final = "cancel_batch"
-"""Of a batch that was canceled: `stores.plans.operations` carries it out."""
+"""Kind of the operation of a canceled batch: `stores.plans.operations` carries it out."""
 REVIVE: Final = "revive"
 """Keeps the checks from deciding about a flow that a retry revives in several transactions; its id is the flow's."""
 

@@ -33,7 +33,7 @@ class PublishedItem(NamedTuple):
     payload: str
     payload_hash: str
     admissions: Mapping[str, AdmittedItem]
-    """By subscriber: those of this process."""
+    """Admissions by subscriber, for those of this process."""
     refusal: str | None = None
     """Why no subscriber can get it: it has no key."""
 
@@ -272,7 +272,7 @@ class HandoffCount(NamedTuple):
     failed: int = 0
     """Tries."""
     wait_us: int = 0
-    """Of those admitted, from their publication on."""
+    """Total wait of the admitted ones, from their publication on."""
     delayed: int = 0
     """Left in the backlog at first."""
     drained: int = 0
