@@ -157,7 +157,7 @@ def test_an_application_runs_one_worker_at_a_time(apps: Apps):
             assert add.enqueue(1, 2).result(timeout=LONG) == 3
 
 
-def test_a_worker_may_be_entered_again_after_it_was_left(apps: Apps):
+def test_a_worker_may_be_entered_again_after_it_has_ended(apps: Apps):
     """api.md: leaving ends the node, not the object."""
     app = apps()
     add = app.job(jobs.add)
@@ -226,7 +226,7 @@ class Everything:
         return cls()
 
 
-def test_a_target_policy_of_ones_own_decides(apps: Apps):
+def test_a_custom_target_policy_decides(apps: Apps):
     """J6.3: `target_policy=`; with it a worker needs nothing registered."""
     policy = Everything()
     app = apps(target_policy=policy)
@@ -235,7 +235,7 @@ def test_a_target_policy_of_ones_own_decides(apps: Apps):
     assert "tests.engine.jobs:add" in policy.asked
 
 
-def test_an_instance_resolver_of_ones_own_supplies_objects(apps: Apps):
+def test_a_custom_instance_resolver_supplies_objects(apps: Apps):
     """J1.1: `instance_resolver=`; `provide` belongs to the default one."""
     resolver = Everything()
     app = apps(instance_resolver=resolver, allow=["tests.engine.jobs"])
@@ -255,7 +255,7 @@ class Shouting(JsonSerializer):
         return super().encode_result(f"{value}!", annotation, limit)
 
 
-def test_a_serializer_of_ones_own_writes_results(apps: Apps):
+def test_a_custom_serializer_writes_results(apps: Apps):
     """api.md: `serializer=`."""
     app = apps(serializer=Shouting())
     note = app.job(jobs.note)
@@ -281,7 +281,7 @@ class Inline:
         self.closed += 1
 
 
-def test_executors_of_ones_own_run_bodies(apps: Apps):
+def test_custom_executors_run_bodies(apps: Apps):
     """J4.2: `executors=`; they are closed when the worker leaves."""
     inline = Inline()
     app = apps(executors=inline)
@@ -305,7 +305,7 @@ class Counting(LoopExecutor):
         return await super().run(invocation)
 
 
-def test_an_executor_made_from_ours_is_asked_too(apps: Apps):
+def test_an_executor_derived_from_the_default_is_called(apps: Apps):
     """J4.2: the short way that ours go is not taken past it."""
     counting = Counting()
     app = apps(executors=counting)
@@ -316,15 +316,15 @@ def test_an_executor_made_from_ours_is_asked_too(apps: Apps):
 
 
 class Radio:
-    """A coordinator that carries words between applications of one process."""
+    """A coordinator that carries notifications between applications of one process."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, int]] = []
+        self.received: list[tuple[str, int]] = []
         self.callbacks: list[Callable[[str, int], None]] = []
         self.closed = 0
 
     def notify_new_work(self, queue: str, priority: int) -> None:
-        self.heard.append((queue, priority))
+        self.received.append((queue, priority))
         for callback in self.callbacks:
             callback(queue, priority)
 
@@ -335,8 +335,8 @@ class Radio:
         self.closed += 1
 
 
-def test_a_coordinator_of_ones_own_wakes_nodes(apps: Apps):
-    """J3.6: `coordinator=` takes the place of the store's own words, and is closed with the application."""
+def test_a_custom_coordinator_wakes_nodes(apps: Apps):
+    """J3.6: `coordinator=` replaces the store's own notifications, and is closed with the application."""
     radio = Radio()
     working, asking = apps(settings=ONLY_WAKEUPS, coordinator=radio), apps(coordinator=radio)
     working.job(jobs.add)
@@ -344,12 +344,12 @@ def test_a_coordinator_of_ones_own_wakes_nodes(apps: Apps):
     with working.worker():
         assert add.using(queue="sums", priority=3).enqueue(1, 2).result(timeout=LONG) == 3
         assert add.enqueue(3, 4).result(timeout=LONG) == 7
-    assert radio.heard == [("sums", 3), ("default", 2)]
+    assert radio.received == [("sums", 3), ("default", 2)]
     asking.close()
     assert radio.closed == 1
 
 
-def test_a_clock_of_ones_own_is_what_due_times_are_read_from(apps: Apps):
+def test_due_times_are_read_from_a_custom_clock(apps: Apps):
     """api.md: `clock=`; time passes when the test says so."""
     clock = VirtualClock()
     app = apps(clock=clock)

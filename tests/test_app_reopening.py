@@ -109,7 +109,7 @@ if __name__ == "__main__":
 """
 
 
-def test_what_was_opened_again_is_closed_at_exit(tmp_path: Path):
+def test_a_reopened_application_is_closed_at_exit(tmp_path: Path):
     """J10.5: a worker that was started after a `close` drains and signs off when the program ends."""
     (tmp_path / "shop.py").write_text(PROGRAM)
     ran = subprocess.run(

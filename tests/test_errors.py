@@ -153,7 +153,7 @@ class TestMark:
 
         assert mark_of(LostCardError) == "a declined card stays declined"
 
-    def test_a_mark_on_a_subclass_leaves_its_base_alone(self):
+    def test_a_mark_on_a_subclass_does_not_affect_its_base(self):
         assert mark_of(ValueError) is None
 
     @pytest.mark.parametrize("wrong", [int, 7, None, print])
@@ -161,6 +161,6 @@ class TestMark:
         with pytest.raises(ConfigurationError, match="goes on an exception class"):
             do_not_retry(wrong)
 
-    def test_refuses_a_builtin_and_says_what_to_do(self):
+    def test_refuses_a_builtin_with_advice(self):
         with pytest.raises(ConfigurationError, match="mark a subclass"):
             do_not_retry(KeyError)

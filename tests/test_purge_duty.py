@@ -69,7 +69,7 @@ async def night(store_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         yield made
 
 
-async def test_it_waits_for_its_time_and_deletes_in_batches_until_nothing_is_left(night: Night):
+async def test_the_purge_waits_for_its_time_and_deletes_everything_in_batches(night: Night):
     """J5.6: at 02:00, not at the first start; one node of several, all of it."""
     for name in ("a", "b"):
         night.node(name)
@@ -83,7 +83,7 @@ async def test_it_waits_for_its_time_and_deletes_in_batches_until_nothing_is_lef
     assert one(night.url, "SELECT fence FROM windlass_lease WHERE name = 'purge'") == 2, "taken and given back once"
 
 
-async def test_it_comes_once_a_night_and_makes_up_for_a_night_that_was_missed(night: Night):
+async def test_the_purge_runs_once_a_night_and_catches_up_on_a_missed_one(night: Night):
     """J5.6, J7.5: no node ran at 02:00; the first node to start does it, and not again before the next night."""
     night.node("a")
     await all_look(night.duties)

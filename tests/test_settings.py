@@ -165,7 +165,7 @@ def test_an_argument_equal_to_the_default_still_wins_and_an_unset_one_does_not(e
     assert unset.jobs.timeout == 5
 
 
-def test_what_is_given_in_code_is_laid_over_file_and_environment(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_settings_given_in_code_override_file_and_environment(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
     """api.md Settings: field by field, also where the value is that of the default."""
     (empty_folder / "windlass.toml").write_text("[node]\nconcurrency = 5\ncrash_budget = 6\nmissed_heartbeats = 7\n")
     monkeypatch.setenv("WINDLASS_NODE__CRASH_BUDGET", "8")
@@ -178,7 +178,7 @@ def test_what_is_given_in_code_is_laid_over_file_and_environment(empty_folder: P
     assert Windlass("sqlite://").settings.node.concurrency == 5
 
 
-def test_what_was_loaded_is_not_laid_over_other_sources_again(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_loaded_settings_are_not_merged_with_other_sources_again(empty_folder: Path, monkeypatch: pytest.MonkeyPatch):
     """api.md Settings: a program that loads another file, or ignores the environment, has decided."""
     (empty_folder / "other.toml").write_text("[node]\nconcurrency = 5\n")
     loaded = Settings.load("other.toml", environ={})

@@ -41,7 +41,7 @@ def test_a_prepared_connection_makes_no_checkpoints(file: Path, writer: sqlite3.
     assert writer.execute("SELECT count(*) FROM orders").fetchone() == (2,)
 
 
-def test_it_fits_the_connect_event_of_an_engine(file: Path):
+def test_prepare_fits_the_connect_event_of_an_engine(file: Path):
     """J7.8: SQLAlchemy passes a record, too."""
     engine = create_engine(f"sqlite:///{file}")
     event.listen(engine, "connect", prepare)
@@ -50,7 +50,7 @@ def test_it_fits_the_connect_event_of_an_engine(file: Path):
     engine.dispose()
 
 
-async def test_it_fits_the_connect_event_of_an_async_engine(file: Path):
+async def test_prepare_fits_the_connect_event_of_an_async_engine(file: Path):
     """J7.8."""
     engine = create_async_engine(f"sqlite+aiosqlite:///{file}")
     event.listen(engine.sync_engine, "connect", prepare)

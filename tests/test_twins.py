@@ -100,7 +100,7 @@ def test_no_twins_have_logic_of_their_own():
     assert found == EXCEPTED.keys(), "write the verb once, as a generator (windlass.runtime.verbs), and drive it"
 
 
-def test_faces_of_a_verb_drive_the_same_verb():
+def test_sync_and_async_twins_run_the_same_verb():
     """A pair of faces differs in `await` and in an `a` alone."""
     differing = {
         each.name: (ours, theirs)
@@ -128,5 +128,5 @@ class _Blocking(ast.NodeTransformer):
         return call
 
 
-def test_there_are_twins_to_look_at():
+def test_twins_are_found():
     assert len(twins()) > 50

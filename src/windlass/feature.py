@@ -32,7 +32,7 @@ class NodeTools(NamedTuple):
     """Publishes jobs that a duty or service has ended or revived, after the commit."""
     errors: ErrorHandling
     unfinished: UnfinishedWork
-    """What commits of the node have left to be carried out."""
+    """Work that commits of the node have left for later transactions."""
     schedule_changes: Bell
     """Rings when the next tick of a schedule may have changed."""
     follow_ups: FollowUps = ()
@@ -63,7 +63,7 @@ class ArgumentSource(NamedTuple):
     """Arguments that are read when a job is about to run: they were not known when it was stored."""
 
     concerns: Callable[[Payload], bool]
-    """Whether a job has such arguments; asked for every claimed job with options."""
+    """Whether a job has such arguments; called for every claimed job with options."""
     read: Callable[[Dialect, Mapping[str, Payload]], Plan[Any]]
     """Reads what the jobs need, by their ids, all at once."""
     fill: Callable[[Claim, Payload, Any], Payload]
@@ -77,7 +77,7 @@ class NodeStart(NamedTuple):
     """What a feature does when a node starts, before anything is claimed."""
 
     declared: Callable[[], Declared]
-    """Returns what the node's row says about its application."""
+    """Returns what the node's row stores about its application."""
     before: Callable[[], Awaitable[None]]
     """Called before the node registers."""
     after: Callable[[], Awaitable[None]]

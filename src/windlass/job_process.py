@@ -40,10 +40,10 @@ from windlass.submission.target import ImportResolver, Known, find_loaded
 def main(channel: int, lifeline: int) -> None:
     """Run jobs until the channel is closed."""
     lifetime.begin(lifeline)
-    talk = Channel(channel)
-    start = talk.receive()
+    messages = Channel(channel)
+    start = messages.receive()
     if isinstance(start, Start):
-        JobLoop(talk, start).serve()
+        JobLoop(messages, start).serve()
 
 
 class JobLoop:

@@ -23,7 +23,7 @@ class CarefulLogger(logging.Logger):
 
 
 def logger(name: str) -> logging.Logger:
-    """Return the logger of a part of Windlass; one that exists already is left as it is."""
+    """Return the logger of a part of Windlass; one that exists already is unchanged."""
     usual = logging.getLoggerClass()
     logging.setLoggerClass(CarefulLogger)
     try:

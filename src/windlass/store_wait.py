@@ -22,7 +22,7 @@ DEFAULT_WAIT: Final = 60.0
 FIRST_PAUSE: Final = 0.25
 LAST_PAUSE: Final = 2.0
 PROMPT_START: Final = 1.0
-"""Seconds in which a start in progress may still finish when the worker is asked to stop."""
+"""Seconds in which a start in progress may still finish after a request to stop the worker."""
 
 
 class StoreWait:
@@ -54,7 +54,7 @@ class StoreWait:
                 threading.Event().wait(self.pause_after(error))
 
     async def start(self, start: Callable[[], Coroutine[Any, Any, None]], asked: asyncio.Event) -> bool:
-        """Start a worker as soon as the store is there; return False if it is asked to stop before that."""
+        """Start a worker as soon as the store is available; return False if a request to stop comes before that."""
         while not asked.is_set():
             starting = asyncio.ensure_future(start())
             await _first(starting, asked)

@@ -1,7 +1,7 @@
 """The `windlass` command, from its first moment on.
 
 Outside of the package `windlass`, whose import takes a while: a worker that is stopped before it has begun must
-end well, too. In a container, as process 1, it would not even be told: there a signal without a handler is ignored.
+end well, too. In a container, as process 1, it would not even be stopped: there a signal without a handler is ignored.
 """
 
 from __future__ import annotations

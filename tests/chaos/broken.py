@@ -24,7 +24,7 @@ T = TypeVar("T")
 GAP = 0.15
 """Seconds between the two halves of a completion that should be one: kills hit it now and then."""
 PUBLISHED_AFTER = 2.0
-"""Seconds between a success and its publication, which should be one: whoever is killed has some of these."""
+"""Seconds between a success and its publication, which should be one commit: a killed worker is often between both."""
 PUBLISHED_LATER = "published later"
 
 _DELETED = re.compile(r"DELETE FROM windlass_hot h USING input i WHERE (.+)\n\s+RETURNING (.+)")
@@ -45,7 +45,7 @@ def without_fence(name: str, text: str) -> str:
     return text
 
 
-def deaf_recovery(name: str, text: str) -> str:
+def ignored_heartbeats(name: str, text: str) -> str:
     """All other nodes are marked lost at every pass, whatever their heartbeats."""
     return text.replace("lease_until < {now} AND", "id <> :node AND", 1) if name == "mark_lost" else text
 
@@ -67,7 +67,7 @@ def counted_permits(name: str, text: str) -> str:
 
 STATEMENTS: dict[str, Change] = {
     "no fence": without_fence,
-    "deaf recovery": deaf_recovery,
+    "ignored heartbeats": ignored_heartbeats,
     "split commit": kept_hot,
     "counted permits": counted_permits,
 }

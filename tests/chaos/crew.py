@@ -41,7 +41,7 @@ class Crew:
     def ready(self) -> list[Program]:
         """The workers that have begun to work."""
         for worker in self.workers:
-            if worker.pid not in self._ready and "\nready " in f"\n{worker.said}":
+            if worker.pid not in self._ready and "\nready " in f"\n{worker.printed}":
                 self._ready.add(worker.pid)
         return [worker for worker in self.workers if worker.pid in self._ready]
 

@@ -58,7 +58,7 @@ class Desk:
         while (order := self._orders.get()) is not None:
             try:
                 order()
-            except BaseException as error:  # noqa: BLE001 - told by the driver
+            except BaseException as error:  # noqa: BLE001 - reported by the driver
                 self.failure = error
             finally:
                 self._orders.task_done()

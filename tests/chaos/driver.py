@@ -31,7 +31,7 @@ TICK = 0.05
 LOOK_EVERY = 0.5
 STOPPED_AT_MOST = 5
 """Leases after which a stopped worker is continued although its jobs were not claimed: it may have had none."""
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds to wait, before a worker is killed or stopped, for another one to be running: otherwise no node recovers."""
 ORPHAN_SLACK = 20.0
 """Seconds beyond two leases and two looks for which a claim may have no live owner, on a busy machine."""
@@ -162,7 +162,7 @@ class Driver:
 
     def _inject(self, fault: Planned) -> None:
         if fault.kind in {"kill", "stop", "nap"}:
-            self._until(lambda: len(self._crew.at_work()) > 1, PATIENCE)
+            self._until(lambda: len(self._crew.at_work()) > 1, TIMEOUT)
         self.standing.faults[fault.kind] += 1
         match fault.kind:
             case "kill":

@@ -250,8 +250,8 @@ def _job(row: tuple[Any, ...]) -> JobRow:
 
 def _done(row: tuple[Any, ...]) -> DoneRow:
     job, status, fence, attempts, crashes, result, error_class, reason = row
-    told = json.loads(result) if result else None
-    return DoneRow(str(job), status, fence, attempts, crashes, told, error_class, reason)
+    decoded = json.loads(result) if result else None
+    return DoneRow(str(job), status, fence, attempts, crashes, decoded, error_class, reason)
 
 
 def _flow(row: tuple[Any, ...]) -> FlowRow:

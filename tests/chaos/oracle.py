@@ -1,7 +1,7 @@
 """The oracle: facts in, violations out. Pure functions, one for each sentence that must be true of every run.
 
 It judges by invariants and not by a count of completions: a job that ran twice without cause, or whose outcome was
-written by somebody who had lost it, is found although every job "completed".
+written by a worker that had lost it, is found although every job "completed".
 """
 
 from collections import Counter, defaultdict
@@ -66,7 +66,7 @@ def an_outcome_is_written_once_by_its_holder(facts: Facts) -> Iterator[tuple[str
         final = [row for row in history.values() if row.outcome in {"succeeded", "failed"}]
         last = history.get(done.fence)
         if len(final) > 1:
-            yield done.id, f"ended {len(final)} times: {_told(final)}"
+            yield done.id, f"ended {len(final)} times: {_listed(final)}"
         if done.status in ENDS and (last is None or last.outcome not in ENDS[done.status]):
             yield done.id, f"is {done.status} by claim {done.fence}, of which the history says {_word(last)}"
         later = [run.fence for run in runs if run.fence > done.fence]
@@ -100,7 +100,7 @@ def attempts_counted_are_attempts_completed(facts: Facts) -> Iterator[tuple[str 
     for done in facts.tables.done:
         counted = [row for row in facts.history.get(done.id, {}).values() if row.outcome in COUNTED]
         if len(counted) != done.attempts and not facts.is_of_pipeline(done.id):
-            yield done.id, f"counts {done.attempts} attempts, its history has {len(counted)}: {_told(counted)}"
+            yield done.id, f"counts {done.attempts} attempts, its history has {len(counted)}: {_listed(counted)}"
     runs = {(run.job, run.fence): run for run in facts.account.runs}
     for row in facts.tables.history:
         if facts.is_of_pipeline(row.job):
@@ -301,7 +301,7 @@ def _unfounded(facts: Facts, done: DoneRow, job: JobRow, last: AttemptRow | None
             return f"nothing in this workload fails as {reason}"
 
 
-def _told(rows: list[AttemptRow]) -> str:
+def _listed(rows: list[AttemptRow]) -> str:
     return ", ".join(f"claim {row.fence} {row.outcome}" for row in sorted(rows, key=lambda row: row.fence)) or "none"
 
 

@@ -75,7 +75,7 @@ class Line:
 
 def lines_of(order: Order) -> Iterator[Line]:
     with witnessed_step():
-        pass  # its end is not witnessed: nobody knows when a generator that was left is closed
+        pass  # its end is not witnessed: an abandoned generator may be closed at any time
     for number in range(order.lines):
         yield Line(order, number)
 

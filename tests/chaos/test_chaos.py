@@ -93,7 +93,7 @@ def test_a_build_without_the_fence_is_caught(chaos: Chaos, store: str):
 @pytest.mark.soak
 def test_a_build_whose_recovery_ignores_heartbeats_is_caught(chaos: Chaos, store: str):
     """J7.2: nodes are given up although they beat."""
-    rules = found(chaos, store=store, broken="deaf recovery", jobs=300, settle=30, **{**NO_FAULTS, "naps": 3})
+    rules = found(chaos, store=store, broken="ignored heartbeats", jobs=300, settle=30, **{**NO_FAULTS, "naps": 3})
     assert "no_node_is_given_up_while_it_holds_its_lease" in rules
 
 

@@ -12,7 +12,7 @@ from tests.chaos.model.permit_world import PermitWorld
 pytestmark = pytest.mark.timeout(900)  # much to do, and others may have the machine
 
 
-def told(story: Story | None) -> list[str]:
+def lines_of(story: Story | None) -> list[str]:
     assert story is not None, "nothing was found wrong"
     return [*story.lines, *(f"=> {problem}" for problem in story.problems)]
 
@@ -41,7 +41,7 @@ def test_no_order_of_many_moves_breaks_an_invariant():
 
 def test_a_completion_without_the_fence_is_found_by_its_shortest_story():
     """J2.1: the fence is what refuses a late commit (P9.C5b)."""
-    assert told(explore(ClusterWorld("no fence"), 10).story) == [
+    assert lines_of(explore(ClusterWorld("no fence"), 10).story) == [
         "a claims the job as claim 1",
         "a enters the body of claim 1",
         "the body of claim 1 returns on a",
@@ -57,7 +57,7 @@ def test_a_completion_without_the_fence_is_found_by_its_shortest_story():
 
 def test_a_recovery_that_ignores_heartbeats_is_found_by_its_shortest_story():
     """J7.2: a job on a live node is never touched."""
-    lines = told(explore(ClusterWorld("deaf recovery"), 10).story)
+    lines = lines_of(explore(ClusterWorld("ignored heartbeats"), 10).story)
     assert lines[:2] == ["a claims the job as claim 1", "b looks for lost nodes: 1 given up, 1 jobs back"]
     assert lines[2].startswith("=> no_node_is_given_up_while_it_holds_its_lease: node a-97-1 was given up")
     assert len(lines) == 3
@@ -65,7 +65,7 @@ def test_a_recovery_that_ignores_heartbeats_is_found_by_its_shortest_story():
 
 def test_a_completion_in_two_transactions_is_found_by_its_shortest_story():
     """J4.3: success is one transaction (P9.C2)."""
-    assert told(explore(ClusterWorld("split commit"), 10).story) == [
+    assert lines_of(explore(ClusterWorld("split commit"), 10).story) == [
         "a claims the job as claim 1",
         "a enters the body of claim 1",
         "the body of claim 1 returns on a",
@@ -84,7 +84,7 @@ def test_a_limit_read_from_the_locked_row_holds_in_every_order():
 
 def test_permits_that_are_counted_are_found_by_their_shortest_story():
     """J6.2: a count under READ COMMITTED caps nothing."""
-    assert told(explore(PermitWorld("counted permits"), 12).story) == [
+    assert lines_of(explore(PermitWorld("counted permits"), 12).story) == [
         "a begins to claim; 0 permits are in its picture",
         "a gets the lock on the gate's row, which says 0 in use",
         "b begins to claim; 0 permits are in its picture",
@@ -97,7 +97,7 @@ def test_permits_that_are_counted_are_found_by_their_shortest_story():
 
 def test_a_permit_released_after_it_was_lost_is_found_with_the_shortest_history():
     """J6.2: freed when its node is lost, once."""
-    lines = told(explore(PermitWorld("unfenced release"), 16).story)
+    lines = lines_of(explore(PermitWorld("unfenced release"), 16).story)
     assert lines[-3:] == [
         "the body ends on a",
         "a gives its permit back: -1 in use",

@@ -43,7 +43,7 @@ def handed_over(later_start: float, lease_until: float, first_ended: float | Non
     return facts(account={"runs": runs, "leases": leases}, tables={"done": (done(fence=3),), "history": LOST_THEN_DONE})
 
 
-def test_a_sound_run_is_found_sound():
+def test_a_correct_run_has_no_violations():
     """J7.2: the oracle has nothing against a job that ran once and succeeded."""
     assert judge(SOUND) == []
 
@@ -242,7 +242,7 @@ WRONG: dict[str, tuple[Facts, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_found_under_its_rule(name: str):
+def test_each_violation_is_found_under_its_rule(name: str):
     """J7.2, J7.3, J7.4: each invariant has facts that break it."""
     judged, rule = WRONG[name]
     assert rule in rules(judged)
@@ -300,7 +300,7 @@ def test_a_later_heartbeat_may_promise_less_than_an_earlier_one():
     assert judge(judged) == []
 
 
-def test_jobs_of_one_business_key_never_run_side_by_side():
+def test_jobs_of_one_business_key_never_run_concurrently():
     """J1.5: unique among live jobs."""
     tables = {
         "jobs": {JOB: job(business_key="c"), OTHER: job(OTHER, business_key="c")},

@@ -12,8 +12,8 @@ def inside(started: float, ended: float | None, node: str = A, job: str = "job-1
 
 
 def beyond(runs: list[Run], cap: int = 1, **account: list) -> list[tuple[str | None, str]]:
-    told = {"leases": LEASES, **account, "runs": runs}
-    return list(permits_stay_below_their_cap(facts(account=told, tables={"gates": (gate(cap),)})))
+    account_facts = {"leases": LEASES, **account, "runs": runs}
+    return list(permits_stay_below_their_cap(facts(account=account_facts, tables={"gates": (gate(cap),)})))
 
 
 def test_runs_one_after_the_other_stay_below_a_cap_of_one():
@@ -45,6 +45,6 @@ def test_a_run_on_a_killed_worker_is_over():
 
 def test_a_resource_without_a_cap_is_no_resource():
     """J6.2: the workload and the store must speak of the same thing."""
-    told = {"leases": LEASES, "runs": [inside(10, 20)]}
-    (found,) = permits_stay_below_their_cap(facts(account=told))
+    account_facts = {"leases": LEASES, "runs": [inside(10, 20)]}
+    (found,) = permits_stay_below_their_cap(facts(account=account_facts))
     assert found == (None, "1 runs were behind stripe, which has no cap")

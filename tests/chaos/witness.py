@@ -153,7 +153,7 @@ def read(path: Path) -> Account:
     places: dict[tuple[str, ...], int] = {}
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            if line.endswith("\n"):  # else somebody is writing it at this moment
+            if line.endswith("\n"):  # else another process is writing it at this moment
                 _add(account, places, line.rstrip("\n").split("\t"))
     return account
 

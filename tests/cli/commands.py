@@ -74,7 +74,7 @@ class Commands:
     def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> tuple[int, str]:
         """Run a command to its end; its exit code and what it printed."""
         command = self.start(*arguments, environ=environ)
-        return command.exit_code(), command.said
+        return command.exit_code(), command.printed
 
     def python(self, code: str, *arguments: str) -> str:
         """Run a program in the folder, on the store; what it printed."""

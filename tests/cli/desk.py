@@ -63,7 +63,7 @@ class Desk:
         named = {"WINDLASS_URL": self.url, "WINDLASS_APP": "office:app", **environ}
         return self._invoke(*map(str, arguments), stdin=stdin, **named)
 
-    def told(self, *arguments: object, code: int = 0, **environ: str) -> str:
+    def stdout(self, *arguments: object, code: int = 0, **environ: str) -> str:
         """What a command put out; its exit code must be this."""
         result = self.run(*arguments, **environ)
         assert result.exit_code == code, result.output
@@ -71,8 +71,8 @@ class Desk:
 
     def read(self, *arguments: object, code: int = 0) -> Any:
         """What a command put out for programs."""
-        return json.loads(self.told(*arguments, "--json", code=code))
+        return json.loads(self.stdout(*arguments, "--json", code=code))
 
     def drawn(self, *arguments: object, columns: int = 200, code: int = 0) -> str:
         """What a command draws for people."""
-        return self.told(*arguments, code=code, FORCE_COLOR="1", COLUMNS=str(columns), TERM="xterm")
+        return self.stdout(*arguments, code=code, FORCE_COLOR="1", COLUMNS=str(columns), TERM="xterm")

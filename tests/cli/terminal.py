@@ -34,14 +34,14 @@ class Terminal:
             start_new_session=True,
         )
         os.close(theirs)
-        self._said = b""
+        self._output = b""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     @property
     def text(self) -> str:
         """All that was ever on the screen, without colours and moves of the cursor."""
-        return _ESCAPES.sub("", self._said.decode(errors="replace")).replace("\r\n", "\n")
+        return _ESCAPES.sub("", self._output.decode(errors="replace")).replace("\r\n", "\n")
 
     def shows(self, pattern: str) -> None:
         """Wait until something is on the screen."""
@@ -66,8 +66,8 @@ class Terminal:
         while True:
             try:
                 data = os.read(self._ours, 65_536)
-            except OSError:  # how Linux says that nobody holds the other end any more
+            except OSError:  # how Linux reports that the other end is closed
                 return
             if not data:
                 return
-            self._said += data
+            self._output += data

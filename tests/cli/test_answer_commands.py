@@ -29,10 +29,10 @@ def waiting(desk, approval: Pipeline) -> ExecutionHandle:
     return run
 
 
-def test_what_waits_is_listed_without_tokens(desk, approval: Pipeline):
+def test_open_waits_are_listed_without_tokens(desk, approval: Pipeline):
     """P8.1, P2.2: the interaction, the request and the deadline; tokens only where they are asked for."""
     run = waiting(desk, approval)
-    (line,) = desk.told("execution", "pending").splitlines()
+    (line,) = desk.stdout("execution", "pending").splitlines()
     assert line.split("\t")[:3] == [f"{run.id}:0", "approval", "ask"]
     assert line.endswith('{"order":7}')
     assert "token" not in desk.read("execution", "pending", "--pipeline", "approval")["items"][0]
@@ -43,15 +43,17 @@ def test_what_waits_is_listed_without_tokens(desk, approval: Pipeline):
     assert desk.read("pipeline", "list")["items"][0]["waiting"] == 1
     explained = desk.read("execution", "explain", run.id)
     assert (explained["code"], explained["until"]) == ("waiting_external", listed["due_at"])
-    assert "an answer from outside to step ask" in desk.told("execution", "show", run.id)
+    assert "an answer from outside to step ask" in desk.stdout("execution", "show", run.id)
 
 
 def test_a_wait_is_answered_once(desk, approval: Pipeline):
-    """P8.2: a second answer is told the first one."""
+    """P8.2: a second answer gets the first one."""
     run = waiting(desk, approval)
     name = f"{run.id}:0"
-    assert desk.told("execution", "complete", name, "--answer", "true") == f"{name}\tanswered\n"
-    assert desk.told("execution", "complete", name, "--answer", "false") == f"{name}\twas answered before, with true\n"
+    assert desk.stdout("execution", "complete", name, "--answer", "true") == f"{name}\tanswered\n"
+    assert (
+        desk.stdout("execution", "complete", name, "--answer", "false") == f"{name}\twas answered before, with true\n"
+    )
     drain(desk.app)
     assert run.result(0) is True
 

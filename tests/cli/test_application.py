@@ -1,4 +1,4 @@
-"""Finding the application, and what is said when it is not found."""
+"""Finding the application, and the errors when it is not found."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -44,7 +44,7 @@ REFUSED = [
 def test_a_refused_verb_names_principal_and_action_for_each_job(guarded: Desk, command: tuple[str, ...]):
     """J6.5: exit code 1, a line per job, and nothing changed."""
     ids = [str(guarded.charge.enqueue(number).id) for number in (1, 2)]
-    lines = guarded.told(*command, *ids, code=1).splitlines()
+    lines = guarded.stdout(*command, *ids, code=1).splitlines()
     done = {"cancel": "canceled", "pause": "paused", "resume": "resumed", "retry": "retried"}[command[1]]
     why = f"not {done}: {principal()} may not {command[1]} it: the authorizer refused"
     assert lines == [f"{job}\t{why}" for job in ids]
@@ -69,12 +69,12 @@ def test_a_refused_command_names_principal_and_action(guarded: Desk, command: tu
     assert f"Error: {principal()} may not {action}: the authorizer refused" in result.stderr
 
 
-def test_reading_is_asked_for_too(guarded: Desk):
+def test_the_authorizer_also_checks_reads(guarded: Desk):
     """J6.5: what may not be seen is neither listed nor shown."""
     mine, anns = guarded.charge.enqueue(1), guarded.charge.using(params={"owner": "ann"}).enqueue(2)
-    listed = json.loads(guarded.told("job", "list", "--json"))["items"]
+    listed = json.loads(guarded.stdout("job", "list", "--json"))["items"]
     assert [job["id"] for job in listed] == [str(mine.id)]
-    assert "charge" in guarded.told("job", "show", mine.id)
+    assert "charge" in guarded.stdout("job", "show", mine.id)
     for command in (("job", "show"), ("job", "tail"), ("job", "tail", "--json"), ("job", "graph")):
         result = guarded.run(*command, anns.id)
         assert result.exit_code == 1

@@ -37,8 +37,8 @@ EVERY_CHECK = pytest.mark.parametrize("find_problems", [check, verify], ids=["of
 def bench(folder: Path, *arguments: str) -> dict:
     """`windlass bench`, as installed."""
     command = Commands(folder, "").start("bench", "--json", *arguments)
-    assert command.exit_code(500) == 0, command.said  # many processes, one after the other
-    return by_workload(command.said)
+    assert command.exit_code(500) == 0, command.printed  # many processes, one after the other
+    return by_workload(command.printed)
 
 
 def floors(*arguments: str) -> dict:
@@ -49,8 +49,8 @@ def floors(*arguments: str) -> dict:
     return by_workload(done.stdout)
 
 
-def by_workload(said: str) -> dict:
-    return {result["workload"]: result for result in json.loads(said)["results"]}
+def by_workload(printed: str) -> dict:
+    return {result["workload"]: result for result in json.loads(printed)["results"]}
 
 
 def check_results(results: dict, workloads: str) -> None:
@@ -150,9 +150,9 @@ def test_every_workload_has_a_target_of_its_own():
 
 def test_the_table_names_the_wait_of_a_join(tmp_path: Path):
     store = f"sqlite:///{tmp_path / 'mine.db'}"
-    code, said = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "8", "-w", "F3")
-    assert code == 0, said
-    assert re.search(r"F3\tgroup and its join\t8\t[\d,]+/s, join \d+ ms\t", said)
+    code, printed = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "8", "-w", "F3")
+    assert code == 0, printed
+    assert re.search(r"F3\tgroup and its join\t8\t[\d,]+/s, join \d+ ms\t", printed)
 
 
 def test_a_join_that_ran_twice_or_lacks_results_is_found(tmp_path: Path):
@@ -167,7 +167,7 @@ def test_a_join_that_ran_twice_or_lacks_results_is_found(tmp_path: Path):
     ]
 
 
-def test_commits_are_held_to_the_size_that_a_workload_asks_for(tmp_path: Path):
+def test_commits_have_the_size_that_the_workload_requests(tmp_path: Path):
     with measure.migrated(SqliteScratch(tmp_path)) as bench:
         measure.fill(bench, bench.noop, 50)
         run = measure.drained(bench, Load(50, 20, largest_flush=3))
@@ -193,10 +193,10 @@ def test_runs_are_repeated_in_pairs(tmp_path: Path):
 
 def test_the_table_names_store_and_results(tmp_path: Path):
     store = f"sqlite:///{tmp_path / 'mine.db'}"
-    code, said = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "20", "-w", "W2")
-    assert code == 0, said
-    assert "store: SQLite" in said
-    assert "W2\tenqueue in bulk\t20\t" in said
+    code, printed = Commands(tmp_path, "").run("bench", "--store", store, "--jobs", "20", "-w", "W2")
+    assert code == 0, printed
+    assert "store: SQLite" in printed
+    assert "W2\tenqueue in bulk\t20\t" in printed
 
 
 @pytest.mark.parametrize("program", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda program: program.stem)
@@ -304,7 +304,7 @@ def test_a_comparison_that_does_not_exist_is_refused(installed, capsys, argument
     assert message in capsys.readouterr().err
 
 
-def test_a_missing_peer_is_left_out_and_named_with_its_installation(installed):
+def test_a_missing_peer_is_omitted_and_named_with_its_installation(installed):
     installed.packages.remove("awa")
     (installed.modules / "graphile-worker").rmdir()
     asked = parse(["--workload", "W3"])
@@ -315,14 +315,14 @@ def test_a_missing_peer_is_left_out_and_named_with_its_installation(installed):
     }
 
 
-def test_a_missing_peer_is_refused_if_it_is_asked_for(installed, capsys):
+def test_a_missing_peer_is_refused_if_it_is_requested(installed, capsys):
     installed.node = None
     with pytest.raises(SystemExit, match="2"):
         parse(["--peer", "graphile"])
     assert "Graphile Worker: there is no `node` on the PATH: install Node.js 18 or newer" in capsys.readouterr().err
 
 
-def test_the_table_names_the_peer_and_who_is_behind(installed):
+def test_the_table_names_the_peer_and_the_slower_side(installed):
     by_key = {(one.workload.key, one.peer.key): one for one in COMPARISONS}
     outcomes = [
         Outcome(by_key["W3", "graphile"], 400, [3000.0, 2000.0], [2000.0, 2000.0], []),

@@ -17,15 +17,15 @@ def test_damaged_jobs_are_listed_and_shown_with_what_cannot_be_read(desk):
     for column, job in damaged.items():
         execute(desk.url, f"UPDATE windlass_job SET {column} = ? WHERE id = ?", DAMAGE[column], job)
     everyone = {good, *damaged.values()}
-    assert {line.split("\t")[0] for line in desk.told("job", "list").splitlines()} == everyone
+    assert {line.split("\t")[0] for line in desk.stdout("job", "list").splitlines()} == everyone
     assert {item["id"] for item in desk.read("job", "list")["items"]} == everyone
     assert desk.drawn("job", "list")
     for column, job in damaged.items():
         mark = None if column == "created_at" else f"(damaged) {column}"
         assert desk.read("job", "show", job)["error"] == mark
-        assert mark is None or f"error: {mark}" in desk.told("job", "show", job)
+        assert mark is None or f"error: {mark}" in desk.stdout("job", "show", job)
         assert desk.drawn("job", "show", job)
-    assert "damaged" not in desk.told("job", "show", good)
+    assert "damaged" not in desk.stdout("job", "show", good)
 
 
 def test_damaged_dead_letters_are_listed_and_shown(desk):
@@ -33,8 +33,8 @@ def test_damaged_dead_letters_are_listed_and_shown(desk):
     failed = desk.failed(3)
     execute(desk.url, "UPDATE windlass_dead_letter SET envelope = ? WHERE job_id = ?", DEEP, failed[0])
     execute(desk.url, "UPDATE windlass_job SET args = ? WHERE id = ?", DEEP, failed[1])
-    assert {line.split("\t")[0] for line in desk.told("dlq", "list").splitlines()} == set(failed)
+    assert {line.split("\t")[0] for line in desk.stdout("dlq", "list").splitlines()} == set(failed)
     assert len(desk.read("dlq", "list")["items"]) == 3
-    assert desk.told("dlq", "groups")
+    assert desk.stdout("dlq", "groups")
     for job in failed:
-        assert job in desk.told("dlq", "show", job)
+        assert job in desk.stdout("dlq", "show", job)

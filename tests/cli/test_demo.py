@@ -64,15 +64,15 @@ SCENES = (
 
 def test_every_scene_is_played_and_holds(tmp_path: Path):
     """J5.2, J3.1, J7.2: retries, priorities and a killed worker as the demo shows them."""
-    code, said = Commands(tmp_path, "").run("demo", environ={"TMPDIR": str(tmp_path)})
-    assert code == 0, said
+    code, printed = Commands(tmp_path, "").run("demo", environ={"TMPDIR": str(tmp_path)})
+    assert code == 0, printed
     for part in SCENES:
-        assert re.search(part, said), part
+        assert re.search(part, printed), part
     assert list(tmp_path.glob("windlass-demo-*")) == [], "the folder is removed"
-    assert "Traceback" not in said
+    assert "Traceback" not in printed
 
 
-def test_it_is_drawn_when_colours_are_forced(monkeypatch, capsys):
+def test_the_demo_is_drawn_when_colours_are_forced(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")

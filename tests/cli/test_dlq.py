@@ -13,7 +13,7 @@ from windlass import JobStatus, Redrive, Windlass
 from windlass.cli.dlq.redrive_progress import counts
 from windlass.domain.dead_letter import REASONS
 
-NOBODY = "00000000-0000-7000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 DECLINE = "tests.cli.desk:decline"
 FAILING_SHOP = f"""{SHOP}
 
@@ -46,7 +46,7 @@ def test_a_dead_letter_is_a_line_with_its_reason_and_the_first_line_of_its_error
     """Operations: plain lines away from a terminal."""
     (declined,) = desk.failed()
     other = stumbled(desk)
-    newest, oldest = lines(desk.told("dlq", "list"))
+    newest, oldest = lines(desk.stdout("dlq", "list"))
     assert newest[:3] == [other, "retry_exhausted", "tests.cli.desk:stumble"]
     assert (newest[4], newest[6]) == ("2", "ValueError: invoice 7 has no address")
     assert oldest[:3] == [declined, "non_retryable", DECLINE]
@@ -83,7 +83,7 @@ def test_a_page_shows_the_command_for_the_next_page(desk):
     assert len(lines(first.stdout)) == 2
     command = first.stderr.partition("go on: ")[2].strip()
     words = shlex.split(command)[shlex.split(command).index("dlq") :]
-    assert len(lines(desk.told(*words))) == 1
+    assert len(lines(desk.stdout(*words))) == 1
     page = desk.read("dlq", "list", "--limit", 2)
     assert len(desk.read("dlq", "list", "--cursor", page["next_cursor"])["items"]) == 1
 
@@ -92,7 +92,7 @@ def test_groups_are_a_table_for_people_and_json_for_programs(desk):
     """J5.7, Operations: largest first."""
     desk.failed(2)
     stumbled(desk)
-    first, second = lines(desk.told("dlq", "groups"))
+    first, second = lines(desk.stdout("dlq", "groups"))
     assert (first[1:3], second[1]) == (["2", DECLINE], "1")
     page = desk.read("dlq", "groups")
     assert page["next_cursor"] is None
@@ -105,7 +105,7 @@ def test_groups_are_a_table_for_people_and_json_for_programs(desk):
 
 
 def test_an_empty_list_is_reported_as_empty(desk):
-    assert (desk.told("dlq", "list"), desk.told("dlq", "groups")) == ("", "")
+    assert (desk.stdout("dlq", "list"), desk.stdout("dlq", "groups")) == ("", "")
     assert "no dead letters fit" in desk.run("dlq", "groups").stderr
     assert desk.read("dlq", "list") == {"items": [], "next_cursor": None}
 
@@ -116,7 +116,7 @@ def test_an_empty_list_is_reported_as_empty(desk):
 def test_show_prints_the_envelope_the_attempts_and_what_to_do_first(desk):
     """P6.1: first action by reason."""
     job = stumbled(desk)
-    text = desk.told("dlq", "show", job)
+    text = desk.stdout("dlq", "show", job)
     for expected in (
         "tests.cli.desk:stumble",
         "  reason: retry_exhausted\n",
@@ -137,8 +137,8 @@ def test_show_prints_the_envelope_the_attempts_and_what_to_do_first(desk):
     assert "first action" in desk.drawn("dlq", "show", job)
 
 
-def test_what_is_no_dead_letter_is_not_shown(desk):
-    assert "no job has the id" in desk.run("dlq", "show", NOBODY).stderr
+def test_showing_an_unknown_dead_letter_is_an_error(desk):
+    assert "no job has the id" in desk.run("dlq", "show", UNKNOWN_ID).stderr
     waiting = desk.charge.using(delay=60).enqueue(1)
     result = desk.run("dlq", "show", waiting.id)
     assert result.exit_code == 1
@@ -163,25 +163,25 @@ def test_a_redrive_asks_for_confirmation_unless_yes_is_given(desk):
     result = desk.run("dlq", "redrive")
     assert (result.exit_code, "Re-drive 2 dead letters in" in result.stderr) == (2, True)
     assert len(desk.app.dead_letters.find()) == 2
-    told = desk.told("dlq", "redrive", "--yes", "--note", "bank is back", "--filter", f"target={DECLINE}")
+    output = desk.stdout("dlq", "redrive", "--yes", "--note", "bank is back", "--filter", f"target={DECLINE}")
     ends = "0 succeeded, 0 failed again, 2 not ended"
-    assert told.splitlines() == [f"2 of 2: {ends}", f"re-driven 2 dead letters: {ends}"]
+    assert output.splitlines() == [f"2 of 2: {ends}", f"re-driven 2 dead letters: {ends}"]
     assert len(desk.app.dead_letters.find()) == 0
     assert "no dead letters fit" in desk.run("dlq", "redrive", "--yes").stderr
 
 
-def test_one_whose_business_key_is_held_is_named(desk):
+def test_a_dead_letter_whose_business_key_is_held_is_named(desk):
     """J5.7: the rest is re-driven, and the exit code says that not all were."""
     (kept,) = desk.failed(business_key="invoice:0")
     desk.failed(1)
     holder = desk.charge.using(business_key="invoice:0", delay=60).enqueue(1)
-    told = desk.told("dlq", "redrive", "--yes", "--rate", 100, code=1)
-    assert "re-driven 1 dead letter" in told
-    assert f"{kept}\tnot re-driven: job {holder.id} holds its business key 'invoice:0'" in told
+    output = desk.stdout("dlq", "redrive", "--yes", "--rate", 100, code=1)
+    assert "re-driven 1 dead letter" in output
+    assert f"{kept}\tnot re-driven: job {holder.id} holds its business key 'invoice:0'" in output
 
 
-def test_at_a_terminal_a_bar_grows_and_the_answer_counts(sqlite_url: str, tmp_path: Path):
-    """Operations: a progress bar for people, who are asked."""
+def test_a_terminal_gets_a_progress_bar_and_the_final_counts(sqlite_url: str, tmp_path: Path):
+    """Operations: with a confirmation before it."""
     (tmp_path / "shop.py").write_text(FAILING_SHOP)
     app = Windlass(sqlite_url)
     job = app.job(refuse)
@@ -215,8 +215,8 @@ def test_a_redrive_that_waits_ends_with_the_outcome_of_each(desk):
     """P10.2: --wait; what fails again is counted, and is a dead letter again."""
     desk.failed(2)
     with desk.app.worker():
-        told = desk.told("dlq", "redrive", "--yes", "--wait")
-    assert told.splitlines()[-1] == "re-driven 2 dead letters: 0 succeeded, 2 failed again"
+        output = desk.stdout("dlq", "redrive", "--yes", "--wait")
+    assert output.splitlines()[-1] == "re-driven 2 dead letters: 0 succeeded, 2 failed again"
     assert len(desk.app.dead_letters.find()) == 2
 
 
@@ -230,8 +230,8 @@ def test_a_purge_forgets_what_is_old_enough(desk):
     assert (refused.exit_code, "older than 90 days" in refused.stderr) == (2, True)
     dry = desk.run("dlq", "purge", "--older-than", "0s", "--dry-run")
     assert (dry.exit_code, dry.stdout.split("\t")[0], dry.stderr) == (0, job, "1 dead letter would be deleted\n")
-    assert desk.told("dlq", "purge", "--yes") == "deleted 0 dead letters\n"
-    assert desk.told("dlq", "purge", "--older-than", "0s", "--yes") == "deleted 1 dead letter\n"
+    assert desk.stdout("dlq", "purge", "--yes") == "deleted 0 dead letters\n"
+    assert desk.stdout("dlq", "purge", "--older-than", "0s", "--yes") == "deleted 1 dead letter\n"
     assert "no job has the id" in desk.run("dlq", "show", job).stderr
 
 
@@ -250,7 +250,7 @@ def test_a_purge_forgets_what_is_old_enough(desk):
         (("purge", "--older-than", "soon"), "an age like 12h"),
     ],
 )
-def test_wrong_usage_says_what_was_expected(sqlite_desk, arguments, expected):
+def test_wrong_usage_names_the_expected_value(sqlite_desk, arguments, expected):
     result = sqlite_desk.run("dlq", *arguments)
     assert result.exit_code == 2
     assert expected in result.stderr.replace("\n", " ")
@@ -259,5 +259,5 @@ def test_wrong_usage_says_what_was_expected(sqlite_desk, arguments, expected):
 def test_programs_get_every_field(desk):
     """Operations: --json on every read."""
     desk.failed()
-    (item,) = json.loads(desk.told("dlq", "list", "--json"))["items"]
+    (item,) = json.loads(desk.stdout("dlq", "list", "--json"))["items"]
     assert {"tenant_id", "execution_id", "terminal_reason", "fingerprint", "traceback"} <= item.keys()

@@ -64,14 +64,16 @@ def test_kinds_are_listed_grouped_and_purged_apart(desk: Any, orders: Pipeline):
         )
     assert len(desk.read("dlq", "list")["items"]) == len(desk.read("dlq", "groups")["items"]) == 2
     assert "of kind execution older than" in desk.run("dlq", "purge", "--kind", "execution").stderr
-    assert desk.told("dlq", "purge", "--older-than", "0s", "--kind", "execution", "--yes") == "deleted 1 dead letter\n"
+    assert (
+        desk.stdout("dlq", "purge", "--older-than", "0s", "--kind", "execution", "--yes") == "deleted 1 dead letter\n"
+    )
     assert [item["job_id"] for item in desk.read("dlq", "list")["items"]] == [job]
 
 
 def test_show_prints_where_an_execution_failed(desk: Any, orders: Pipeline):
     """P6.1: tenant, pipeline, step by name, item, definition hash; without the code, the step by its number."""
     execution = failed(desk, orders)
-    text = desk.told("dlq", "show", execution, WINDLASS_APP="orders_app:app")
+    text = desk.stdout("dlq", "show", execution, WINDLASS_APP="orders_app:app")
     for expected in (
         "  tenant: acme\n",
         "  pipeline: orders\n",
@@ -84,7 +86,7 @@ def test_show_prints_where_an_execution_failed(desk: Any, orders: Pipeline):
     ):
         assert expected in text, text
     assert "idempotency key" not in text
-    assert "  step: 2, item 2\n" in desk.told("dlq", "show", execution)
+    assert "  step: 2, item 2\n" in desk.stdout("dlq", "show", execution)
     read = desk.read("dlq", "show", execution)
     assert (read["tenant_id"], read["terminal_status"], read["resource_type"]) == ("acme", "DLQ", "pipeline")
 
@@ -92,12 +94,12 @@ def test_show_prints_where_an_execution_failed(desk: Any, orders: Pipeline):
 def test_a_dry_run_lists_the_steps_that_will_be_called_again(desk: Any, orders: Pipeline):
     """P6.3: with effect keys and tries so far; a job is its id, and without the code the reason is given."""
     (job,), execution = desk.failed(), failed(desk, orders)
-    told = desk.told("dlq", "redrive", "--dry-run", WINDLASS_APP="orders_app:app").splitlines()
-    assert told[:2] == [job, execution]
-    assert told[2:] == [f"{execution}\tstep 2 price\t{execution}:2\t2 tries so far"]
-    unknown = desk.told("dlq", "redrive", "--dry-run", "--kind", "execution").splitlines()
+    output = desk.stdout("dlq", "redrive", "--dry-run", WINDLASS_APP="orders_app:app").splitlines()
+    assert output[:2] == [job, execution]
+    assert output[2:] == [f"{execution}\tstep 2 price\t{execution}:2\t2 tries so far"]
+    unknown = desk.stdout("dlq", "redrive", "--dry-run", "--kind", "execution").splitlines()
     assert (unknown[0], "orders@1 is not declared in this application" in unknown[1]) == (execution, True)
-    assert desk.told("dlq", "redrive", "--dry-run", "--kind", "job").splitlines() == [job]
+    assert desk.stdout("dlq", "redrive", "--dry-run", "--kind", "job").splitlines() == [job]
     assert len(desk.app.dead_letters.find()) == 2
 
 
@@ -105,7 +107,7 @@ def test_a_redrive_of_a_kind_leaves_the_other(desk: Any, orders: Pipeline):
     """P6.3: bounded by kind."""
     (job,), execution = desk.failed(), failed(desk, orders)
     assert (
-        desk.told("dlq", "redrive", "--kind", "execution", "--yes")
+        desk.stdout("dlq", "redrive", "--kind", "execution", "--yes")
         .splitlines()[-1]
         .startswith("re-driven 1 dead letter: ")
     )

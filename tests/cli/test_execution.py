@@ -31,7 +31,7 @@ def test_executions_of_a_tenant_are_listed_newest_first(desk, orders: Pipeline):
     first = ran(desk, orders, 1, key="one")
     failed = ran(desk, orders, 14)
     orders.submit({"id": 2, "lines": 1}, tenant="acme")
-    lines = [line.split("\t") for line in desk.told("execution", "list").splitlines()]
+    lines = [line.split("\t") for line in desk.stdout("execution", "list").splitlines()]
     assert [line[:4] for line in lines] == [
         [str(failed.id), "DLQ", "orders@1", "default"],
         [str(first.id), "SUCCEEDED", "orders@1", "default"],
@@ -48,13 +48,13 @@ def test_executions_of_a_tenant_are_listed_newest_first(desk, orders: Pipeline):
 def test_execution_is_shown_with_its_items_and_its_log(desk, orders: Pipeline):
     """P2.1, P2.4: all fields, items by state, every transition with the name of its step."""
     run = ran(desk, orders, 1, key="one")
-    told = desk.told("execution", "show", run.id)
-    assert "status: SUCCEEDED" in told
-    assert "steps: ✓ parse  ✓ lines  ✓ price  ✓ total" in told
-    assert 'input: {"id":1,"lines":30}' in told
-    assert f"result: {sum(range(30)) - 7}" in told
-    assert "items:\n1\tlines\t100 %\t30\t29\t0\t0\t0\t1\t0\n" in told
-    kinds = [line.split("\t")[2:4] for line in told.partition("log:\n")[2].splitlines()]
+    output = desk.stdout("execution", "show", run.id)
+    assert "status: SUCCEEDED" in output
+    assert "steps: ✓ parse  ✓ lines  ✓ price  ✓ total" in output
+    assert 'input: {"id":1,"lines":30}' in output
+    assert f"result: {sum(range(30)) - 7}" in output
+    assert "items:\n1\tlines\t100 %\t30\t29\t0\t0\t0\t1\t0\n" in output
+    kinds = [line.split("\t")[2:4] for line in output.partition("log:\n")[2].splitlines()]
     assert kinds[:2] == [["submitted", ""], ["step", "parse"]]
     assert kinds[2] == ["chunk x 3", "lines"]
     assert kinds[-1] == ["ended", "total"]
@@ -80,7 +80,7 @@ def test_parts_of_a_dead_execution_have_no_jobs(desk, orders: Pipeline):
 def test_short_ids_are_those_of_the_tenants_executions(desk, orders: Pipeline):
     """P3.3: jobs of parts, and executions of others, are no candidates."""
     run = ran(desk, orders, 1)
-    assert str(run.id) in desk.told("execution", "show", str(run.id)[:13])
+    assert str(run.id) in desk.stdout("execution", "show", str(run.id)[:13])
     refused = desk.run("execution", "show", str(run.id)[:13], "--tenant", "acme")
     assert (refused.exit_code, "no execution of tenant acme" in refused.stderr) == (1, True)
     refused = desk.run("execution", "show", run.id, "--tenant", "acme")
@@ -90,20 +90,22 @@ def test_short_ids_are_those_of_the_tenants_executions(desk, orders: Pipeline):
 def test_waiting_execution_is_explained(desk, orders: Pipeline):
     """P2.2, P10.1: what holds it back, from its retry to the queue of its parts."""
     run = orders.submit({"id": 1, "lines": 3})
-    assert desk.told("execution", "explain", run.id).startswith("no_worker: ")
+    assert desk.stdout("execution", "explain", run.id).startswith("no_worker: ")
     retried, parts = ran(desk, orders, 13), ran(desk, orders, 15)
-    told = desk.told("execution", "explain", retried.id)
-    assert told.startswith(
+    output = desk.stdout("execution", "explain", retried.id)
+    assert output.startswith(
         "waiting_for_retry: it waits for attempt 2 of step parse, attempt 1 failed: ConnectionError: the catalogue is"
     )
-    assert "\x1b" not in told
-    told = desk.told("execution", "explain", parts.id)
-    assert told.startswith("waiting_for_retry: it waits for 1 item of step price in 1 part, of which item 3 waits for")
-    assert "until 20" in told
-    shown = desk.told("execution", "show", parts.id)
+    assert "\x1b" not in output
+    output = desk.stdout("execution", "explain", parts.id)
+    assert output.startswith(
+        "waiting_for_retry: it waits for 1 item of step price in 1 part, of which item 3 waits for"
+    )
+    assert "until 20" in output
+    shown = desk.stdout("execution", "show", parts.id)
     assert "1\tlines\t96 %\t30\t28\t0\t1\t0\t1\t0" in shown
     assert "\tPENDING\t0 to 9\tprice\t" in shown
-    assert desk.told("execution", "pause", parts.id) == f"{parts.id}\tpaused\n"
+    assert desk.stdout("execution", "pause", parts.id) == f"{parts.id}\tpaused\n"
     assert desk.read("execution", "explain", parts.id)["code"] == "paused"
     assert desk.read("execution", "explain", run.id)["code"] == "succeeded"
 
@@ -111,28 +113,30 @@ def test_waiting_execution_is_explained(desk, orders: Pipeline):
 def test_executions_are_paused_resumed_and_canceled(desk, orders: Pipeline):
     """P2.2, P2.7: a line for each, and a refusal says why."""
     run = orders.submit({"id": 1, "lines": 3})
-    assert desk.told("execution", "pause", run.id) == f"{run.id}\tpaused\n"
-    assert desk.told("execution", "pause", run.id, code=1) == f"{run.id}\tnot paused: it is PAUSED already\n"
-    assert desk.told("execution", "resume", run.id) == f"{run.id}\tresumed\n"
-    assert desk.told("execution", "resume", run.id, code=1) == f"{run.id}\tnot resumed: it is not paused, but QUEUED\n"
+    assert desk.stdout("execution", "pause", run.id) == f"{run.id}\tpaused\n"
+    assert desk.stdout("execution", "pause", run.id, code=1) == f"{run.id}\tnot paused: it is PAUSED already\n"
+    assert desk.stdout("execution", "resume", run.id) == f"{run.id}\tresumed\n"
+    assert (
+        desk.stdout("execution", "resume", run.id, code=1) == f"{run.id}\tnot resumed: it is not paused, but QUEUED\n"
+    )
     assert desk.run("execution", "cancel", run.id).exit_code == 2
-    assert desk.told("execution", "cancel", "--yes", run.id) == f"{run.id}\tcanceled\n"
-    assert desk.told("execution", "cancel", "--yes", run.id, code=1) == (
+    assert desk.stdout("execution", "cancel", "--yes", run.id) == f"{run.id}\tcanceled\n"
+    assert desk.stdout("execution", "cancel", "--yes", run.id, code=1) == (
         f"{run.id}\tnot canceled: it has ended (CANCELED)\n"
     )
-    assert "it has ended: canceled" in desk.told("execution", "explain", run.id)
+    assert "it has ended: canceled" in desk.stdout("execution", "explain", run.id)
 
 
 def test_dry_run_of_a_redrive_lists_what_is_called_again(desk, orders: Pipeline):
     """P2.5, P6.3: steps with their effect keys, attempts so far and items that are left; nothing is changed."""
     run = ran(desk, orders, 14, lines=5)
-    told = desk.run("execution", "redrive", run.id, "--dry-run")
-    assert told.stdout.splitlines()[0].split("\t") == ["price", "1", "1", f"{run.id}:2:ITEM"]
-    assert told.stdout.splitlines()[1].split("\t") == ["total", "0", "", f"{run.id}:3"]
+    output = desk.run("execution", "redrive", run.id, "--dry-run")
+    assert output.stdout.splitlines()[0].split("\t") == ["price", "1", "1", f"{run.id}:2:ITEM"]
+    assert output.stdout.splitlines()[1].split("\t") == ["total", "0", "", f"{run.id}:3"]
     version = desk.app.executions.get(run.id).row_version
-    assert f"1 of 2 steps would be called again; version {version}" in told.stderr
-    told = desk.told("execution", "redrive", run.id, "--dry-run", "--from-step", "lines")
-    assert [line.split("\t")[:2] for line in told.splitlines()] == [["lines", "1"], ["price", "1"], ["total", "0"]]
+    assert f"1 of 2 steps would be called again; version {version}" in output.stderr
+    output = desk.stdout("execution", "redrive", run.id, "--dry-run", "--from-step", "lines")
+    assert [line.split("\t")[:2] for line in output.splitlines()] == [["lines", "1"], ["price", "1"], ["total", "0"]]
     assert desk.read("execution", "redrive", run.id, "--dry-run")["steps"][0]["per_item"] is True
     refused = desk.run("execution", "redrive", ran(desk, orders, 1).id, "--dry-run")
     assert (refused.exit_code, "would not be re-driven: it is SUCCEEDED" in refused.stderr) == (1, True)
@@ -146,8 +150,8 @@ def test_execution_is_redriven(desk, orders: Pipeline):
     refused = desk.run("execution", "redrive", run.id, "--yes", "--from-step", "total")
     assert (refused.exit_code, "whose input is still stored: parse (0), lines (1)" in refused.stderr) == (2, True)
     assert desk.run("execution", "redrive", run.id).exit_code == 2
-    told = desk.told("execution", "redrive", run.id, "--yes", "--from-step", 0, "--note", "prices are back")
-    assert told == f"{run.id}\tre-driven from step 0\n"
+    output = desk.stdout("execution", "redrive", run.id, "--yes", "--from-step", 0, "--note", "prices are back")
+    assert output == f"{run.id}\tre-driven from step 0\n"
     assert run.status().value == "QUEUED"
     refused = desk.run("execution", "redrive", run.id, "--yes")
     assert (refused.exit_code, "only one that is DLQ or FAILED" in refused.stderr) == (1, True)
@@ -156,13 +160,13 @@ def test_execution_is_redriven(desk, orders: Pipeline):
 def test_outputs_of_two_executions_are_compared_step_by_step(desk, orders: Pipeline):
     """P2.3: from their logs; equal, different, or only in one of them."""
     first, same, other, failed = (ran(desk, orders, *given) for given in ((1, 5), (1, 5), (2, 5), (13, 1)))
-    assert desk.told("execution", "diff", first.id, same.id).splitlines() == [
+    assert desk.stdout("execution", "diff", first.id, same.id).splitlines() == [
         'parse\tequal\t{"id":1,"lines":5}\t{"id":1,"lines":5}',
         "lines\tsame number of items\t5 items\t5 items",
         "total\tequal\t10\t10",
     ]
-    told = desk.told("execution", "diff", first.id, other.id, code=1)
-    assert 'parse\tdifferent\t{"id":1,"lines":5}\t{"id":2,"lines":5}' in told
+    output = desk.stdout("execution", "diff", first.id, other.id, code=1)
+    assert 'parse\tdifferent\t{"id":1,"lines":5}\t{"id":2,"lines":5}' in output
     found = desk.read("execution", "diff", first.id, failed.id, code=1)["items"]
     assert [(one["step"], one["difference"]) for one in found] == [
         ("parse", "first_only"),
@@ -176,9 +180,9 @@ def test_outputs_of_two_executions_are_compared_step_by_step(desk, orders: Pipel
 def test_text_of_a_step_does_not_act_on_the_terminal(desk, orders: Pipeline):
     """P10.1: control characters are shown as signs, in every form."""
     run = ran(desk, orders, 13)
-    for words in (("list",), ("show", run.id), ("explain", run.id)):
-        assert "\x1b[31mred" not in desk.drawn("execution", *words)
-        assert "\x1b" not in desk.told("execution", *words)
+    for arguments in (("list",), ("show", run.id), ("explain", run.id)):
+        assert "\x1b[31mred" not in desk.drawn("execution", *arguments)
+        assert "\x1b" not in desk.stdout("execution", *arguments)
 
 
 def test_jobs_of_executions_lead_to_them(desk, orders: Pipeline):

@@ -26,14 +26,14 @@ def undrawn(text: str) -> str:
 def test_a_queue_is_limited_and_the_limit_lifted(desk):
     """J1.7, through the command, while a worker runs."""
     desk.charge.using(queue="mail", delay=3600).enqueue(0)
-    assert desk.told("queue", "limit", "mail", "--concurrency", "0") == "queue mail lets through 0 at a time\n"
+    assert desk.stdout("queue", "limit", "mail", "--concurrency", "0") == "queue mail lets through 0 at a time\n"
     held = desk.charge.using(queue="mail").enqueue(1)
     with desk.app.worker():
         until(lambda: desk.app.explain(held.id).code == "queue_full", "the queue to be full")
-        assert desk.told("queue", "limit", "mail") == "queue mail lets through any number\n"
+        assert desk.stdout("queue", "limit", "mail") == "queue mail lets through any number\n"
         until(lambda: held.status() is JobStatus.SUCCEEDED, "the held job to run")
-    told = desk.told("queue", "limit", "mail", "--concurrency", "20", "--rate", "1000", "--per", "minute")
-    assert told == "queue mail lets through 20 at a time, 1,000 per minute\n"
+    output = desk.stdout("queue", "limit", "mail", "--concurrency", "20", "--rate", "1000", "--per", "minute")
+    assert output == "queue mail lets through 20 at a time, 1,000 per minute\n"
 
 
 # ------------------------------------------------------------------ resource
@@ -42,12 +42,12 @@ def test_a_queue_is_limited_and_the_limit_lifted(desk):
 def test_resources_are_set_and_listed_with_what_is_in_use(desk):
     """J6.2: keys that were used lately stand below their resource."""
     assert desk.run("resource", "list").stderr == "no resource is configured\n"
-    told = desk.told(
+    output = desk.stdout(
         *("resource", "set", "stripe", "--create"), "--max-concurrent", "5", "--rate", "100", "--retry-delay", "2.5"
     )
-    assert told == "resource stripe lets through 5 at a time, 100 per second\n"
+    assert output == "resource stripe lets through 5 at a time, 100 per second\n"
     desk.work_off(desk.charge.using(resource="stripe", resource_key="acme & co").enqueue(1))
-    assert lines(desk.told("resource", "list")) == [
+    assert lines(desk.stdout("resource", "list")) == [
         ["stripe", "", "0", "5", "100 per second", "2.5 s"],
         ["stripe", "acme & co", "0", "5", "100 per second", "2.5 s"],
     ]
@@ -62,10 +62,10 @@ def test_resources_are_set_and_listed_with_what_is_in_use(desk):
         "retry_delay": 2.5,
     }
     assert keyed == {**first, "key": "acme & co"}
-    assert desk.told("resource", "set", "stripe", "--rate", "7", "--per", "hour") == (
+    assert desk.stdout("resource", "set", "stripe", "--rate", "7", "--per", "hour") == (
         "resource stripe lets through 7 per hour\n"
     )
-    assert [line[3:5] for line in lines(desk.told("resource", "list"))] == [["", "7 per hour"]] * 2
+    assert [line[3:5] for line in lines(desk.stdout("resource", "list"))] == [["", "7 per hour"]] * 2
 
 
 def test_people_get_a_table_of_resources(sqlite_desk):
@@ -86,7 +86,9 @@ def test_circuits_are_listed_opened_closed_and_reset(desk):
     assert opened.stderr == "to undo it: windlass circuit close gateway\n"
     waits = desk.charge.using(circuit="gateway").enqueue(1)
     assert desk.app.circuit("gateway").state() is CircuitState.OPEN
-    assert lines(desk.told("circuit", "list")) == [["gateway", "open", "0 of 0", "50 % of 100", "when closed by hand"]]
+    assert lines(desk.stdout("circuit", "list")) == [
+        ["gateway", "open", "0 of 0", "50 % of 100", "when closed by hand"]
+    ]
     (item,) = desk.read("circuit", "list")["items"]
     shown = {name: item[name] for name in ("service", "state", "calls", "failures", "opens_at", "held_open")}
     assert shown == {
@@ -98,18 +100,18 @@ def test_circuits_are_listed_opened_closed_and_reset(desk):
         "held_open": True,
     }
     assert item["settings"]["open_wait"] == 30.0
-    assert desk.told("circuit", "close", "gateway") == "circuit gateway is closed\n"
+    assert desk.stdout("circuit", "close", "gateway") == "circuit gateway is closed\n"
     desk.work_off(waits)
-    assert lines(desk.told("circuit", "list"))[0][:3] == ["gateway", "closed", "0 of 1"]
-    assert desk.told("circuit", "reset", "gateway") == "circuit gateway is closed and counts from the start\n"
-    assert lines(desk.told("circuit", "list"))[0][:3] == ["gateway", "closed", "0 of 0"]
+    assert lines(desk.stdout("circuit", "list"))[0][:3] == ["gateway", "closed", "0 of 1"]
+    assert desk.stdout("circuit", "reset", "gateway") == "circuit gateway is closed and counts from the start\n"
+    assert lines(desk.stdout("circuit", "list"))[0][:3] == ["gateway", "closed", "0 of 0"]
 
 
 def test_a_circuit_that_failures_opened_shows_when_it_allows_a_trial(desk):
     desk.app.configure_circuit("gateway", CircuitProfile.FAST, minimum_calls=1, open_wait=3600)
     desk.work_off(desk.decline.using(circuit="gateway").enqueue(1))
     until(lambda: desk.app.circuit("gateway").state() is CircuitState.OPEN, "the circuit to open")
-    ((service, state, failed, opens, again),) = lines(desk.told("circuit", "list"))
+    ((service, state, failed, opens, again),) = lines(desk.stdout("circuit", "list"))
     assert (service, state, failed, opens) == ("gateway", "open", "0 of 0", "50 % of 20")
     assert again.endswith("Z")
     drawn = undrawn(desk.drawn("circuit", "list", columns=100)).splitlines()
@@ -148,11 +150,11 @@ def test_a_job_is_explained_in_a_line(desk):
     desk.app.configure_resource("stripe", 0)
     ready, later = desk.charge.enqueue(1), desk.charge.using(delay=3600).enqueue(2)
     held = desk.charge.using(resource="stripe").enqueue(3)
-    assert desk.told("job", "explain", ready.id) == (
+    assert desk.stdout("job", "explain", ready.id) == (
         "no_worker: no worker is alive; start one: windlass worker <module>:<app>\n"
     )
-    told = desk.told("job", "explain", later.id)
-    assert re.fullmatch(r"not_due: it is not due yet, until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", told)
+    output = desk.stdout("job", "explain", later.id)
+    assert re.fullmatch(r"not_due: it is not due yet, until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", output)
     found = desk.read("job", "explain", later.id)
     assert (found["code"], found["message"]) == ("not_due", "it is not due yet")
     assert found["until"].endswith("Z")

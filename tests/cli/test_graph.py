@@ -41,7 +41,7 @@ def test_a_flow_is_drawn_with_its_states(desk: Desk, flow: JobHandle[object]):
     assert "\x1b[1;31mFAILED" in desk.drawn("job", "graph", last)
 
 
-def test_what_failed_is_named_with_the_command_that_shows_it(desk: Desk, flow: JobHandle[object]):
+def test_a_failed_job_is_named_with_the_command_that_shows_it(desk: Desk, flow: JobHandle[object]):
     result = desk.run("job", "graph", flow.id, FORCE_COLOR="1", COLUMNS="80", TERM="xterm")
     failed = flow.graph().nodes[2].id
     assert f"why it failed: windlass job show {failed}" in result.stderr
@@ -49,32 +49,32 @@ def test_what_failed_is_named_with_the_command_that_shows_it(desk: Desk, flow: J
 
 def test_a_pipe_gets_a_line_per_job(desk: Desk, flow: JobHandle[object]):
     graph = flow.graph()
-    lines = [line.split("\t") for line in desk.told("job", "graph", flow.id).splitlines()]
+    lines = [line.split("\t") for line in desk.stdout("job", "graph", flow.id).splitlines()]
     assert [line[0] for line in lines] == [str(node.id) for node in graph.nodes]
     assert [line[1] for line in lines] == ["SUCCEEDED", "SUCCEEDED", "FAILED", "SUCCEEDED", "CANCELED"]
     assert [line[3] for line in lines] == ["", "then", "then", "failure", "then"]
     assert lines[-1][4:] == [str(graph.groups[0].id), "", "", "upstream_failed"]
-    assert desk.told("job", "graph", flow.id).isascii()
+    assert desk.stdout("job", "graph", flow.id).isascii()
 
 
 def test_programs_get_the_graph(desk: Desk, flow: JobHandle[object]):
     """api.md: `handle.graph()` gives nodes and edges."""
-    graph, told = flow.graph(), desk.read("job", "graph", flow.id)
-    assert set(told) == {"flow_id", "nodes", "edges", "groups"}
-    assert told["nodes"][2]["reason"] == "non_retryable"
-    assert told["edges"][-1] == {
+    graph, output = flow.graph(), desk.read("job", "graph", flow.id)
+    assert set(output) == {"flow_id", "nodes", "edges", "groups"}
+    assert output["nodes"][2]["reason"] == "non_retryable"
+    assert output["edges"][-1] == {
         "parent_id": str(graph.groups[0].id),
         "child_id": str(graph.nodes[-1].id),
         "kind": "then",
         "label": "",
     }
-    (found,) = told["groups"]
+    (found,) = output["groups"]
     assert (found["total"], found["succeeded"], found["failed"], len(found["members"])) == (2, 1, 1, 2)
 
 
 def test_a_picture_is_written_to_a_file(desk: Desk, flow: JobHandle[object]):
-    said = desk.told("job", "graph", flow.id, "--svg", "flow.svg")
-    assert said == "flow.svg\t5 jobs: 3 succeeded, 1 failed, 1 canceled\n"
+    printed = desk.stdout("job", "graph", flow.id, "--svg", "flow.svg")
+    assert printed == "flow.svg\t5 jobs: 3 succeeded, 1 failed, 1 canceled\n"
     assert str(flow.id) in Path("flow.svg").read_text(encoding="utf-8")
     nowhere = desk.run("job", "graph", flow.id, "--svg", "missing/flow.svg")
     assert (nowhere.exit_code, "cannot be written: No such file" in nowhere.stderr) == (1, True)
@@ -84,10 +84,10 @@ def test_a_picture_is_written_to_a_file(desk: Desk, flow: JobHandle[object]):
 
 
 def test_the_exit_code_of_a_watched_flow_is_its_outcome(desk: Desk, flow: JobHandle[object]):
-    assert desk.told("job", "graph", "--watch", flow.id, code=1)
+    assert desk.stdout("job", "graph", "--watch", flow.id, code=1)
     good = desk.charge.bind(1).then(desk.charge.bind(2)).enqueue()
     desk.work_off(*(desk.app.handle(node.id) for node in good.graph().nodes))
-    assert len(desk.told("job", "graph", "--watch", good.id).splitlines()) == 2
+    assert len(desk.stdout("job", "graph", "--watch", good.id).splitlines()) == 2
 
 
 def test_a_job_outside_of_flows_is_drawn_and_an_unknown_one_is_an_error(desk: Desk):

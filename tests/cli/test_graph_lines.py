@@ -157,7 +157,7 @@ def test_times_and_reasons_stand_behind_the_state():
     ]
 
 
-def test_ids_are_shown_by_the_digits_that_differ_and_the_job_asked_for_is_marked():
+def test_ids_are_shortened_to_differing_digits_and_the_requested_job_is_marked():
     lines = picture(graph_of_jobs("a", "b<a"), 80, focus=id_of("b"))
     assert lines[0].split() == ["○", "shop:a", "…000061", "PENDING"]
     assert lines[2].split() == ["○", "shop:b", "◂", "…000062", "PENDING"]

@@ -82,7 +82,7 @@ def test_texts_are_escaped_and_nothing_is_loaded():
     assert not re.search(r"href|url\((?!#head)|@import|[\x00-\x08\x0b-\x1f\ufffe]", svg)
 
 
-def test_targets_of_one_name_are_told_apart_by_their_modules():
+def test_targets_of_one_name_are_distinguished_by_their_modules():
     one, two = graph_of_jobs("a", "b<a").nodes
     nodes = (replace(one, target="shop:run"), replace(two, target="mail:run"))
     svg = draw(FlowGraph(flow_id=one.id, nodes=nodes, edges=(), groups=()), NOW)

@@ -60,14 +60,14 @@ def test_people_see_it_change(commands, album):
     assert re.search(r"┢━ group  2/2 succeeded\n(.*\n){3}✓ shop:publish", screen.text)
 
 
-def test_it_ends_when_it_is_interrupted(commands, album):
+def test_watching_ends_when_it_is_interrupted(commands, album):
     """As `job tail` does; the cursor is back."""
     handle = album(1)
     screen = Terminal(commands.folder, commands.url, "job", "graph", "-w", str(handle.id), columns=80)
     screen.shows("RUNNING")
     screen._process.send_signal(signal.SIGINT)
     assert screen.exit_code() == 1
-    assert b"\x1b[?25h" in screen._said
+    assert b"\x1b[?25h" in screen._output
     (commands.folder / "gate").touch()
 
 
@@ -79,7 +79,7 @@ def test_pipes_and_programs_get_what_changes(commands, album):
     objects.says('"kind":"graph"')
     (commands.folder / "gate").touch()
     assert (lines.exit_code(), objects.exit_code()) == (1, 1)
-    told = [json.loads(line) for line in objects.said.splitlines()]
-    assert [one["kind"] for one in told] == ["graph", *["node"] * (len(told) - 1)]
-    assert {one["node"]["status"] for one in told[1:]} >= {"SUCCEEDED", "FAILED", "CANCELED"}
-    assert lines.said.splitlines()[-1].endswith("upstream_failed")
+    output = [json.loads(line) for line in objects.printed.splitlines()]
+    assert [one["kind"] for one in output] == ["graph", *["node"] * (len(output) - 1)]
+    assert {one["node"]["status"] for one in output[1:]} >= {"SUCCEEDED", "FAILED", "CANCELED"}
+    assert lines.printed.splitlines()[-1].endswith("upstream_failed")

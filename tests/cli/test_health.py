@@ -7,14 +7,14 @@ from tests.support.facts import rows
 from tests.support.waiting import until
 
 
-def test_it_is_healthy_while_a_worker_is_alive(desk):
+def test_an_application_is_healthy_while_a_worker_is_alive(desk):
     """operations.md: 0 when the store answers, the schema is current and a worker is alive."""
     with desk.app.worker():
-        said = desk.told("health", "office:app")
-        assert said.startswith("healthy: ")
-        assert "schema current, 1 worker alive" in said
-        told = desk.read("health")
-        assert (told["healthy"], told["workers"], told["reason"]) == (True, 1, "")
+        printed = desk.stdout("health", "office:app")
+        assert printed.startswith("healthy: ")
+        assert "schema current, 1 worker alive" in printed
+        output = desk.read("health")
+        assert (output["healthy"], output["workers"], output["reason"]) == (True, 1, "")
     gone = desk.run("health", "--app", "office:app")
     assert (gone.exit_code, gone.stdout) == (1, "")
     assert "no worker is alive; start one" in gone.stderr
@@ -24,7 +24,7 @@ def test_the_last_pass_of_the_sweeper_is_part_of_it(desk):
     """J7.5: when it last ran, and that it does not run although there is a node to do it."""
     with desk.app.worker():
         until(lambda: desk.app.health().sweeper_age is not None, "the first pass")
-        assert re.search(r"1 worker alive, swept \d+ s ago$", desk.told("health").strip())
+        assert re.search(r"1 worker alive, swept \d+ s ago$", desk.stdout("health").strip())
         assert 0 <= desk.read("health")["sweeper_age"] < 60
         rows(
             desk.url,
@@ -55,14 +55,14 @@ def test_dispatch_lag_is_that_of_the_latest_claims(desk):
             handle.join(timeout=90)
         until(lambda: (desk.app.health().dispatch_lag_p50 or 1800) < 1800, "a heartbeat after the claims")
         assert 3600 <= desk.app.health().dispatch_lag_p95 <= 5400
-        assert re.search(r"alive.*, dispatch lag [\d.]+ .+ \(p95 1 h( \d+ min)?\)", desk.told("health"))
+        assert re.search(r"alive.*, dispatch lag [\d.]+ .+ \(p95 1 h( \d+ min)?\)", desk.stdout("health"))
     assert desk.app.health().dispatch_lag_p95 is None, "it has left"
 
 
 def test_programs_get_the_reason_and_the_exit_code(desk):
-    told = json.loads(desk.run("health", "--json").stdout)
-    assert told["healthy"] is False
-    assert (told["store_answers"], told["schema_current"], told["workers"]) == (True, True, 0)
+    output = json.loads(desk.run("health", "--json").stdout)
+    assert output["healthy"] is False
+    assert (output["store_answers"], output["schema_current"], output["workers"]) == (True, True, 0)
     assert desk.run("health", "--json").exit_code == 1
 
 

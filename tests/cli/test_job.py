@@ -13,7 +13,7 @@ from tests.cli.terminal import Terminal
 from tests.support.waiting import until
 from windlass import JobStatus
 
-NOBODY = "00000000-0000-7000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 
 
 def lines(text: str) -> list[list[str]]:
@@ -31,7 +31,7 @@ def ids(page: dict) -> list[str]:
 def test_a_job_is_a_line_with_its_state_and_the_first_line_of_its_error(desk):
     (failed,) = desk.failed(queue="billing", priority=3)
     waiting = desk.charge.using(delay=3600).enqueue(1)
-    newest, oldest = lines(desk.told("job", "list"))
+    newest, oldest = lines(desk.stdout("job", "list"))
     assert newest[:6] == [str(waiting.id), "PENDING", "tests.cli.desk:charge", "default", "NORMAL", "0/1"]
     assert newest[7] == ""
     assert oldest[:6] == [failed, "FAILED", "tests.cli.desk:decline", "billing", "HIGH", "1/1"]
@@ -62,9 +62,9 @@ def test_the_printed_command_shows_the_next_page(desk):
     made = [str(handle.id) for handle in desk.app.enqueue_many([desk.charge.bind(number) for number in range(5)])]
     first = desk.run("job", "list", "-n", "2", "--since", "1h")
     assert [row[0] for row in lines(first.stdout)] == made[:2:-1]
-    told = shlex.split(first.stderr.removeprefix("go on: "))
-    assert told[-2] == "--cursor"
-    page = desk.read(*told[1:])
+    output = shlex.split(first.stderr.removeprefix("go on: "))
+    assert output[-2] == "--cursor"
+    page = desk.read(*output[1:])
     assert ids(page) == made[2:0:-1]
     last = desk.read("job", "list", "-n", "2", "--cursor", page["next_cursor"])
     assert (ids(last), last["next_cursor"]) == (made[:1], None)
@@ -128,7 +128,7 @@ def test_bad_filters_are_wrong_usage(sqlite_desk, arguments, expected):
 def test_show_prints_everything_and_every_attempt(desk):
     handle = desk.stumble.using(tags=["import"], business_key="order-7").enqueue(7)
     desk.work_off(handle)
-    said = desk.told("job", "show", handle.id)
+    printed = desk.stdout("job", "show", handle.id)
     for part in (
         "tests.cli.desk:stumble(7)\n",
         f"  id: {handle.id}\n",
@@ -142,11 +142,11 @@ def test_show_prints_everything_and_every_attempt(desk):
         "\n3\tfailed\t",
         "traceback of attempt 3:\n",
     ):
-        assert part in said, part
-    told = desk.read("job", "show", handle.id)
-    assert [attempt["outcome"] for attempt in told["history"]] == ["retried", "retried", "failed"]
-    assert told["error_class"] == "ValueError"
-    assert told["finished_at"].endswith("Z")
+        assert part in printed, part
+    output = desk.read("job", "show", handle.id)
+    assert [attempt["outcome"] for attempt in output["history"]] == ["retried", "retried", "failed"]
+    assert output["error_class"] == "ValueError"
+    assert output["finished_at"].endswith("Z")
 
 
 def test_show_is_drawn_with_a_bar_of_its_progress(sqlite_desk):
@@ -159,10 +159,10 @@ def test_show_is_drawn_with_a_bar_of_its_progress(sqlite_desk):
 
 
 def test_an_unknown_id_is_an_error_and_half_an_id_wrong_usage(sqlite_desk):
-    unknown = sqlite_desk.run("job", "show", NOBODY)
+    unknown = sqlite_desk.run("job", "show", UNKNOWN_ID)
     assert (unknown.exit_code, unknown.stdout) == (1, "")
-    assert unknown.stderr.startswith(f"Error: no job has the id {NOBODY}")
-    for wrong in (NOBODY[:5], "seventh"):
+    assert unknown.stderr.startswith(f"Error: no job has the id {UNKNOWN_ID}")
+    for wrong in (UNKNOWN_ID[:5], "seventh"):
         half = sqlite_desk.run("job", "show", wrong)
         assert half.exit_code == 2
         assert "a job id is a UUID" in half.stderr
@@ -180,13 +180,13 @@ def test_the_first_digits_of_an_id_will_do_if_only_one_job_has_them(desk):
         assert f"{handle.id}  PENDING  tests.cli.desk:charge" in several.stderr
         assert handle.status() is JobStatus.PENDING
     short = str(first.id)[: shared + 1]
-    assert desk.told("job", "show", short) == desk.told("job", "show", first.id)
-    assert desk.told("job", "explain", short.upper()) == desk.told("job", "explain", first.id)
-    assert desk.told("job", "pause", short.replace("-", "")) == f"{first.id}\tpaused\n"
+    assert desk.stdout("job", "show", short) == desk.stdout("job", "show", first.id)
+    assert desk.stdout("job", "explain", short.upper()) == desk.stdout("job", "explain", first.id)
+    assert desk.stdout("job", "pause", short.replace("-", "")) == f"{first.id}\tpaused\n"
     unknown = desk.run("job", "show", "ffffff")
     assert (unknown.exit_code, "no job has an id that begins with ffffff" in unknown.stderr) == (1, True)
     (failed,) = desk.failed()
-    assert desk.told("dlq", "show", failed[:-1]) == desk.told("dlq", "show", failed)
+    assert desk.stdout("dlq", "show", failed[:-1]) == desk.stdout("dlq", "show", failed)
 
 
 # ------------------------------------------------------------------ cancel, pause, resume, retry
@@ -196,16 +196,16 @@ def test_cancel_reports_each_job_and_why_it_was_refused(desk):
     """J2.2: True from PENDING, False from terminal or unknown."""
     (failed,) = desk.failed()
     waiting = str(desk.charge.using(delay=60).enqueue(1).id)
-    dry = lines(desk.told("job", "cancel", "--dry-run", waiting, failed, code=1))
+    dry = lines(desk.stdout("job", "cancel", "--dry-run", waiting, failed, code=1))
     assert dry == [[waiting, "would be canceled"], [failed, "would not be canceled: it has ended (FAILED)"]]
     assert desk.app.get(waiting).status is JobStatus.PENDING
-    assert desk.told("job", "cancel", "--yes", waiting) == f"{waiting}\tcanceled\n"
+    assert desk.stdout("job", "cancel", "--yes", waiting) == f"{waiting}\tcanceled\n"
     assert desk.app.get(waiting).status is JobStatus.CANCELED
-    said = lines(desk.told("job", "cancel", "--yes", waiting, failed, NOBODY, code=1))
-    assert said == [
+    printed = lines(desk.stdout("job", "cancel", "--yes", waiting, failed, UNKNOWN_ID, code=1))
+    assert printed == [
         [waiting, "not canceled: it has ended (CANCELED)"],
         [failed, "not canceled: it has ended (FAILED)"],
-        [NOBODY, "not canceled: no job has this id"],
+        [UNKNOWN_ID, "not canceled: no job has this id"],
     ]
 
 
@@ -220,12 +220,12 @@ def test_canceling_is_refused_without_a_terminal_for_confirmation(desk):
         assert refused.exit_code == 2
         assert "pass --yes" in refused.stderr
     assert {desk.app.get(job).status for job in waiting} == {JobStatus.PENDING}
-    assert desk.told("job", "cancel", "--tag", "import", "--yes") == "canceled 3 jobs\n"
+    assert desk.stdout("job", "cancel", "--tag", "import", "--yes") == "canceled 3 jobs\n"
     assert {desk.app.get(job).status for job in waiting} == {JobStatus.CANCELED}
-    assert desk.told("job", "cancel", "--tag", "import", "--yes") == "canceled 0 jobs\n"
+    assert desk.stdout("job", "cancel", "--tag", "import", "--yes") == "canceled 0 jobs\n"
 
 
-def test_people_at_a_terminal_are_asked(sqlite_commands, shop_on):
+def test_a_terminal_is_asked_for_confirmation(sqlite_commands, shop_on):
     shop = shop_on(sqlite_commands.url)
     waiting = [str(shop.enqueue("charge", number).id) for number in range(2)]
     command = (sqlite_commands.folder, sqlite_commands.url, "job", "cancel", *waiting)
@@ -251,8 +251,8 @@ def test_a_running_job_can_be_canceled_and_not_paused(commands, shop_on):
     shop = shop_on(commands.url)
     handle = shop.enqueue("endless", "begun")
     until((commands.folder / "begun").exists, "the body to begin")
-    code, said = commands.run("job", "pause", str(handle.id), "-a", "shop:app")
-    assert (code, said) == (1, f"{handle.id}\tnot paused: it is running; cancel it, or let it end\n")
+    code, printed = commands.run("job", "pause", str(handle.id), "-a", "shop:app")
+    assert (code, printed) == (1, f"{handle.id}\tnot paused: it is running; cancel it, or let it end\n")
     assert commands.run("job", "cancel", str(handle.id), "-y", "-a", "shop:app") == (0, f"{handle.id}\tcanceled\n")
     assert handle.status() is JobStatus.CANCELED
     worker.terminate()
@@ -263,26 +263,26 @@ def test_pause_and_resume(desk):
     """J2.3: idempotent from PAUSED; a dead letter goes back to FAILED."""
     (failed,) = desk.failed()
     for _ in range(2):
-        assert desk.told("job", "pause", failed) == f"{failed}\tpaused\n"
-    assert "paused from: FAILED" in desk.told("job", "show", failed)
-    assert desk.told("job", "resume", failed) == f"{failed}\tresumed\n"
-    assert desk.told("job", "resume", failed, code=1) == f"{failed}\tnot resumed: it is not paused, but FAILED\n"
+        assert desk.stdout("job", "pause", failed) == f"{failed}\tpaused\n"
+    assert "paused from: FAILED" in desk.stdout("job", "show", failed)
+    assert desk.stdout("job", "resume", failed) == f"{failed}\tresumed\n"
+    assert desk.stdout("job", "resume", failed, code=1) == f"{failed}\tnot resumed: it is not paused, but FAILED\n"
     done = desk.charge.enqueue(1)
     desk.work_off(done)
-    assert desk.told("job", "pause", done.id, code=1) == f"{done.id}\tnot paused: it has ended (SUCCEEDED)\n"
+    assert desk.stdout("job", "pause", done.id, code=1) == f"{done.id}\tnot paused: it has ended (SUCCEEDED)\n"
 
 
 def test_retry_by_ids_and_by_filters(desk):
     """J2.4."""
     first, second, third = desk.failed(3, queue="billing")
-    assert desk.told("job", "retry", first) == f"{first}\tretried\n"
+    assert desk.stdout("job", "retry", first) == f"{first}\tretried\n"
     refusal = f"{first}\tnot retried: only a FAILED job can be, and it is PENDING\n"
-    assert desk.told("job", "retry", first, code=1) == refusal
-    assert desk.told("job", "retry", "--all-failed", "--queue", "other") == "retried 0 jobs\n"
+    assert desk.stdout("job", "retry", first, code=1) == refusal
+    assert desk.stdout("job", "retry", "--all-failed", "--queue", "other") == "retried 0 jobs\n"
     limited = desk.run("job", "retry", "--all-failed", "-q", "billing", "--limit", "1", "--yes")
     assert (limited.stdout, limited.stderr) == ("retried 1 job\n", "there may be more: run it again\n")
     assert desk.app.get(third).status is JobStatus.PENDING
-    assert desk.told("job", "retry", "--all-failed", "-y") == "retried 1 job\n"
+    assert desk.stdout("job", "retry", "--all-failed", "-y") == "retried 1 job\n"
     assert desk.app.get(second).status is JobStatus.PENDING
 
 
@@ -296,15 +296,15 @@ def test_retrying_all_asks_for_confirmation_and_has_a_dry_run(desk):
     *sample, more = dry.stdout.splitlines()
     assert ([line.split("\t")[0] for line in sample], more) == (failed[:1:-1], "…")
     assert {desk.app.get(job).status for job in failed} == {JobStatus.FAILED}
-    assert desk.told("job", "retry", "--all-failed", "--yes") == "retried 7 jobs\n"
+    assert desk.stdout("job", "retry", "--all-failed", "--yes") == "retried 7 jobs\n"
 
 
 def test_a_key_that_is_taken_keeps_one_from_being_retried_and_not_the_others(desk):
     (held,) = desk.failed(business_key="order-7")
     (other,) = desk.failed()
     holder = desk.charge.using(business_key="order-7").enqueue(1)
-    said = lines(desk.told("job", "retry", held, other, code=1))
-    assert said == [
+    printed = lines(desk.stdout("job", "retry", held, other, code=1))
+    assert printed == [
         [held, f"not retried: another job, {holder.id}, holds its business key 'order-7'"],
         [other, "retried"],
     ]
@@ -319,13 +319,13 @@ def test_a_key_that_is_taken_keeps_one_from_being_retried_and_not_the_others(des
     ("arguments", "expected"),
     [
         (("cancel",), "name jobs by their ids, or by --tag"),
-        (("cancel", NOBODY, "--tag", "x"), "name jobs by their ids, or by --tag"),
+        (("cancel", UNKNOWN_ID, "--tag", "x"), "name jobs by their ids, or by --tag"),
         (("cancel", "--tag", "x" * 65, "--yes"), "64 characters"),
         (("pause",), "Missing argument"),
-        (("retry",), "say --all-failed"),
-        (("retry", NOBODY, "--queue", "x"), "filters and --dry-run belong to --all-failed"),
-        (("retry", NOBODY, "7"), "a job id is a UUID"),
-        (("cancle", NOBODY), "did you mean cancel?"),
+        (("retry",), "give --all-failed"),
+        (("retry", UNKNOWN_ID, "--queue", "x"), "filters and --dry-run belong to --all-failed"),
+        (("retry", UNKNOWN_ID, "7"), "a job id is a UUID"),
+        (("cancle", UNKNOWN_ID), "did you mean cancel?"),
     ],
 )
 def test_wrong_usage_moves_nothing(sqlite_desk: Desk, arguments, expected):

@@ -46,10 +46,10 @@ def test_a_missing_file_is_an_error_and_stays_missing(run, tmp_path: Path, sqlit
 
 
 @pytest.mark.parametrize("command", [*LOOKING, *STEERING], ids=" ".join)
-def test_a_file_that_windlass_never_used_is_an_error_and_left_as_it_is(
+def test_a_file_that_windlass_never_used_is_an_error_and_stays_unchanged(
     run, tmp_path: Path, sqlite_url: str, command: tuple[str, ...]
 ):
-    """J1.10: neither tables nor lock files are put beside somebody's own tables."""
+    """J1.10: neither tables nor lock files are created beside the user's own tables."""
     with closing(sqlite3.connect(path_of(sqlite_url))) as connection:
         connection.execute("CREATE TABLE orders (id)")
     before = Path(path_of(sqlite_url)).read_bytes()

@@ -19,15 +19,15 @@ def started(commands: Commands, *options: str) -> Command:
 
 def test_nodes_are_listed_with_their_heartbeat(commands):
     worker = started(commands, "--queues", "billing,mail")
-    code, said = commands.run("node", "list", "--json", environ=QUICK)
+    code, printed = commands.run("node", "list", "--json", environ=QUICK)
     assert code == 0
-    told = json.loads(said)
-    assert told["next_cursor"] is None
-    (node,) = told["items"]
+    output = json.loads(printed)
+    assert output["next_cursor"] is None
+    (node,) = output["items"]
     assert (node["pid"], node["alive"], node["queues"]) == (worker.pid, True, ["billing", "mail"])
     assert node["heartbeat_at"].endswith("Z")
-    code, said = commands.run("node", "list", environ=QUICK)
-    assert (code, said.split("\t")[:4]) == (0, [node["id"], "alive", "0", "billing, mail"])
+    code, printed = commands.run("node", "list", environ=QUICK)
+    assert (code, printed.split("\t")[:4]) == (0, [node["id"], "alive", "0", "billing, mail"])
 
 
 def test_a_drained_node_finishes_what_it_runs_and_ends_with_code_0(commands, shop_on):
@@ -42,7 +42,7 @@ def test_a_drained_node_finishes_what_it_runs_and_ends_with_code_0(commands, sho
     assert drain.process.poll() is None
     (commands.folder / "gate").touch()
     assert drain.exit_code() == 0
-    assert drain.said == f"node {node.id} has drained and left\n"
+    assert drain.printed == f"node {node.id} has drained and left\n"
     assert worker.exit_code() == 0
     assert handle.result(timeout=90) == worker.pid
     assert shop.app.nodes() == []
@@ -50,47 +50,47 @@ def test_a_drained_node_finishes_what_it_runs_and_ends_with_code_0(commands, sho
 
 def test_a_supervisor_does_not_restart_a_worker_that_was_asked_to_drain(commands, shop_on):
     workers = started(commands, "--processes", "2")
-    until(lambda: workers.said.count("ready: node") == 2, "both to be ready")
+    until(lambda: workers.printed.count("ready: node") == 2, "both to be ready")
     shop = shop_on(commands.url)
     first, second = shop.app.nodes()
-    code, said = commands.run("node", "drain", first.id, "--yes", environ=QUICK)
-    assert (code, said) == (0, f"node {first.id} was asked to drain\n")
+    code, printed = commands.run("node", "drain", first.id, "--yes", environ=QUICK)
+    assert (code, printed) == (0, f"node {first.id} was asked to drain\n")
     workers.says(r"worker \d was asked to drain and ended with code 0; it is not restarted")
     assert [node.id for node in shop.app.nodes()] == [second.id]
     assert shop.enqueue("charge", 1).result(timeout=90) == f"charged 1 in {second.pid}"
     assert workers.process.poll() is None
     assert commands.run("node", "drain", second.id, "-y", "-w", environ=QUICK)[0] == 0
     assert workers.exit_code() == 0
-    assert "restarting" not in workers.said
+    assert "restarting" not in workers.printed
 
 
 def test_a_supervisor_notices_that_a_node_had_to_be_forced(sqlite_commands, shop_on):
     """Exit code 3, and not started again either: it was asked to leave."""
     (sqlite_commands.folder / "windlass.toml").write_text("[node]\ndrain_timeout = 0.1\n")
     workers = started(sqlite_commands, "--processes", "2", "--concurrency", "1")
-    until(lambda: workers.said.count("ready: node") == 2, "both to be ready")
+    until(lambda: workers.printed.count("ready: node") == 2, "both to be ready")
     shop = shop_on(sqlite_commands.url)
     shop.enqueue("endless", "begun")
     until((sqlite_commands.folder / "begun").exists, "the body to begin")
     for node in shop.app.nodes():
         assert shop.app.drain_node(node.id)
     assert workers.exit_code() == 3
-    assert "restarting" not in workers.said
+    assert "restarting" not in workers.printed
 
 
 def test_a_node_that_is_not_alive_cannot_be_drained(sqlite_commands, shop_on):
     started(sqlite_commands)
     (node,) = shop_on(sqlite_commands.url).app.nodes()
-    code, said = sqlite_commands.run("node", "drain", node.id[:-1], "--yes", environ=QUICK)
+    code, printed = sqlite_commands.run("node", "drain", node.id[:-1], "--yes", environ=QUICK)
     assert code == 1
-    assert f"no node {node.id[:-1]} is alive; did you mean {node.id}?" in said
-    code, said = sqlite_commands.run("node", "drain", node.id, environ=QUICK)
+    assert f"no node {node.id[:-1]} is alive; did you mean {node.id}?" in printed
+    code, printed = sqlite_commands.run("node", "drain", node.id, environ=QUICK)
     assert code == 2
-    assert "pass --yes" in said
+    assert "pass --yes" in printed
     assert not one(sqlite_commands.url, "SELECT drain_asked FROM windlass_node")
 
 
-def test_people_are_asked_and_watch_it_leave(sqlite_commands, shop_on):
+def test_a_terminal_is_asked_to_confirm_the_drain_and_shows_its_end(sqlite_commands, shop_on):
     worker = started(sqlite_commands)
     (node,) = shop_on(sqlite_commands.url).app.nodes()
     screen = Terminal(sqlite_commands.folder, sqlite_commands.url, "node", "drain", node.id, "--wait")
@@ -112,7 +112,7 @@ def test_a_node_that_is_lost_while_it_drains_is_reported(sqlite_commands, shop_o
     until(lambda: one(sqlite_commands.url, "SELECT drain_asked FROM windlass_node"), "the node to be asked")
     worker.kill()
     assert drain.exit_code() == 1
-    assert f"node {node.id} was lost while it drained" in drain.said
+    assert f"node {node.id} was lost while it drained" in drain.printed
 
 
 def test_an_empty_list_of_nodes_is_reported(sqlite_desk):
@@ -120,14 +120,14 @@ def test_an_empty_list_of_nodes_is_reported(sqlite_desk):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no node has registered\n")
 
 
-def test_the_application_can_ask_for_it_too(desk):
+def test_the_application_can_request_a_drain_too(desk):
     with desk.app.worker() as worker:
         assert worker.node is not None
         assert desk.app.drain_node(worker.node.id)
         assert not desk.app.drain_node("nobody")
 
 
-async def test_so_can_its_async_twin(desk):
+async def test_the_application_can_request_a_drain_with_the_async_twin(desk):
     async with desk.app.worker() as worker:
         assert worker.node is not None
         assert await desk.app.adrain_node(worker.node.id)

@@ -1,4 +1,4 @@
-"""How times and amounts are said, and what may not reach a terminal."""
+"""How times and amounts are written, and what may not reach a terminal."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "printed"),
     [
         (0.4, "now"),
         (-0.4, "now"),
@@ -25,12 +25,12 @@ NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
         (86_400 * 40, "2030-03-22"),
     ],
 )
-def test_a_time_is_shown_relative_to_now(seconds, said):
-    assert phrases.distance(NOW - timedelta(seconds=seconds), NOW) == said
+def test_a_time_is_shown_relative_to_now(seconds, printed):
+    assert phrases.distance(NOW - timedelta(seconds=seconds), NOW) == printed
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "said"),
+    ("milliseconds", "printed"),
     [
         (0, "0 ms"),
         (999, "999 ms"),
@@ -41,8 +41,8 @@ def test_a_time_is_shown_relative_to_now(seconds, said):
         (90_000_000, "1 d 1 h"),
     ],
 )
-def test_durations_have_two_units_at_most(milliseconds, said):
-    assert phrases.span(milliseconds) == said
+def test_durations_have_two_units_at_most(milliseconds, printed):
+    assert phrases.span(milliseconds) == printed
 
 
 def test_pipes_get_times_in_utc():
@@ -50,9 +50,9 @@ def test_pipes_get_times_in_utc():
     assert phrases.utc(elsewhere) == "2030-05-01T12:00:00Z"
 
 
-@pytest.mark.parametrize(("value", "said"), [(0, "LOWEST"), (4, "CRITICAL"), (7, "7")])
-def test_priorities_have_names_as_far_as_they_go(value, said):
-    assert phrases.priority(value) == said
+@pytest.mark.parametrize(("value", "printed"), [(0, "LOWEST"), (4, "CRITICAL"), (7, "7")])
+def test_priorities_have_names_as_far_as_they_go(value, printed):
+    assert phrases.priority(value) == printed
 
 
 def test_progress_shows_what_is_known():

@@ -17,12 +17,12 @@ def orders(desk) -> Pipeline:
 
 def test_pipelines_are_listed_with_their_counts_and_the_rule_that_applies(desk, orders: Pipeline):
     """P1.4, P10.1: declared ones, before anything has run; then what ended and was rejected in the last hour."""
-    assert desk.told("pipeline", "list") == "orders\t1\t4\t0\t0 (0)\t0 (0)\t0 (0)\t0 (0)\t0\t0\tnothing rises\n"
+    assert desk.stdout("pipeline", "list") == "orders\t1\t4\t0\t0 (0)\t0 (0)\t0 (0)\t0 (0)\t0\t0\tnothing rises\n"
     runs = [orders.submit({"id": number, "lines": 10}) for number in (1, 2, 14)]
     drain(desk.app)
     assert [run.status().value for run in runs] == ["SUCCEEDED", "SUCCEEDED", "DLQ"]
     orders.submit({"id": 3, "lines": 1}, tenant="acme")
-    (line,) = desk.told("pipeline", "list").splitlines()
+    (line,) = desk.stdout("pipeline", "list").splitlines()
     rejects = line.split("\t")[5]
     assert line.split("\t") == [
         *("orders", "1", "4", "1", "2 (0)", rejects, "1 (0)", "0 (0)", "0", "0"),
@@ -40,16 +40,16 @@ def test_executions_begun_with_other_steps_are_counted_as_stranded(desk, orders:
     """P1.4: of a version that the application declares with other steps."""
     run = orders.submit({"id": 1, "lines": 1})
     open_office(extra=True)
-    assert desk.told("pipeline", "list").split("\t")[8] == "1"
+    assert desk.stdout("pipeline", "list").split("\t")[8] == "1"
     (stranded,) = desk.read("execution", "list", "--stranded")["items"]
     assert stranded["id"] == str(run.id)
     assert desk.read("execution", "list", "--stranded", "--pipeline", "other")["items"] == []
-    assert "stranded: it was begun with definition" in desk.told("execution", "explain", run.id)
+    assert "stranded: it was begun with definition" in desk.stdout("execution", "explain", run.id)
     refused = desk.run("execution", "list", "--stranded", "--tenant", "acme")
     assert (refused.exit_code, "leave out --tenant" in refused.stderr) == (2, True)
 
 
-def test_store_without_pipelines_says_so(desk):
+def test_a_store_without_pipelines_is_reported(desk):
     """P10.1."""
     result = desk.run("pipeline", "list")
     assert (result.exit_code, result.stdout, "there is no pipeline" in result.stderr) == (0, "", True)

@@ -44,19 +44,19 @@ def test_subscriptions_are_listed_paused_and_resumed(desk, shop: Pipeline):
     """P7.3: for pipes, programs and people, with what waits and what was admitted."""
     with desk.app.worker():
         shop.submit(2).result(90)
-    (line,) = desk.told("publication", "list").splitlines()
+    (line,) = desk.stdout("publication", "list").splitlines()
     assert line.split("\t")[:9] == ["invoices", "billing", "up to date", "0", "0", "0.0", "100", "2", "0"]
-    assert "are paused" in desk.told("publication", "pause", "invoices", "billing")
+    assert "are paused" in desk.stdout("publication", "pause", "invoices", "billing")
     with desk.app.worker():
         shop.submit(4).result(90)
     (item,) = desk.read("publication", "list")["items"]
     assert (item["waiting"], item["paused"], item["last_hour"]["suppressed"]) == (2, True, 2)
-    (pipeline, _) = desk.told("pipeline", "list").splitlines()
+    (pipeline, _) = desk.stdout("pipeline", "list").splitlines()
     assert pipeline.split("\t")[7] == "2 (0)"
     assert "backlog rises: throughput or admission pressure" in pipeline
     assert "windlass publication list" in desk.drawn("pipeline", "list", columns=200)
     assert "paused" in desk.drawn("publication", "list", columns=200)
-    assert "resumed" in desk.told("publication", "resume", "invoices", "billing")
+    assert "resumed" in desk.stdout("publication", "resume", "invoices", "billing")
     with desk.app.worker():
         until(lambda: desk.app.publications.backlog()[0].waiting == 0, "the backlog to drain")
     assert desk.run("publication", "resume", "invoices", "nobody").exit_code == 1
@@ -66,20 +66,20 @@ def test_hand_offs_that_fail_are_listed_with_their_reason_and_tried_again(desk, 
     """P7.2, P7.3: neither dead letters nor rejects."""
     with desk.app.worker():
         shop.submit(1, tenant="other").result(90)
-    (line,) = desk.told("publication", "list", "--failing").splitlines()
+    (line,) = desk.stdout("publication", "list", "--failing").splitlines()
     assert line.split("\t")[:5] == ["invoices", "billing", "WAITING", "invoice-0", "other"]
     assert "accepts the tenants default" in line
     (item,) = desk.read("publication", "list", "--failing", "--subscriber", "billing")["items"]
     assert item["attempts"] >= 1
     assert desk.read("publication", "list", "--failing", "--subscriber", "nobody")["items"] == []
-    assert "1 hand-off will be tried again now" in desk.told("publication", "retry", "--publication", "invoices")
+    assert "1 hand-off will be tried again now" in desk.stdout("publication", "retry", "--publication", "invoices")
     assert desk.read("publication", "retry", "--tenant", "nobody") == {"retried": 0}
     assert desk.read("publication", "retry", "--rejected") == {"retried": 0}
-    assert desk.told("dlq", "list") == ""
-    assert desk.told("reject", "list") == ""
+    assert desk.stdout("dlq", "list") == ""
+    assert desk.stdout("reject", "list") == ""
 
 
-def test_store_without_subscriptions_says_so(desk):
+def test_a_store_without_subscriptions_is_reported(desk):
     """P7.3."""
     result = desk.run("publication", "list")
     assert (result.exit_code, result.stdout, "there is no subscription" in result.stderr) == (0, "", True)

@@ -51,7 +51,7 @@ def ground(desk, mill: Pipeline, *numbers: int) -> ExecutionHandle:
 def test_rejects_are_listed_for_pipes_programs_and_people(desk, mill: Pipeline):
     """P5.4: with their envelope; what an error says does not act on the terminal."""
     run = ground(desk, mill, 0, 1)
-    (line,) = desk.told("reject", "list").splitlines()
+    (line,) = desk.stdout("reject", "list").splitlines()
     cells = line.split("\t")
     assert cells[:4] == [str(run.id), "mill", "grind", "1"]
     assert (len(cells[4]), cells[5]) == (64, "0")
@@ -62,7 +62,7 @@ def test_rejects_are_listed_for_pipes_programs_and_people(desk, mill: Pipeline):
     assert desk.read("reject", "list", "--tenant", "other")["items"] == []
 
 
-def test_a_page_says_how_to_go_on(desk, mill: Pipeline):
+def test_a_page_shows_the_command_for_the_next_page(desk, mill: Pipeline):
     """P5.4: with a cursor."""
     ground(desk, mill, 1, 2)
     page = desk.read("reject", "list", "--limit", "1")
@@ -73,9 +73,9 @@ def test_a_page_says_how_to_go_on(desk, mill: Pipeline):
 def test_groups_show_their_share(desk, mill: Pipeline):
     """P5.4: by fingerprint, error class or step."""
     ground(desk, mill, 1, 1, 1, 2)
-    lines = [line.split("\t") for line in desk.told("reject", "groups").splitlines()]
+    lines = [line.split("\t") for line in desk.stdout("reject", "groups").splitlines()]
     assert [(cells[1], cells[2]) for cells in lines] == [("3", "0.7500"), ("1", "0.2500")]
-    (line,) = desk.told("reject", "groups", "--by", "step").splitlines()
+    (line,) = desk.stdout("reject", "groups", "--by", "step").splitlines()
     assert line.split("\t")[:3] == ["grind", "4", "1.0000"]
     assert [group["key"] for group in desk.read("reject", "groups", "--by", "error_class")["items"]] == ["RejectItem"]
     assert "75%" in desk.drawn("reject", "groups")
@@ -86,8 +86,8 @@ def test_items_are_redriven_in_an_application_that_declares_the_pipeline(desk, m
     ground(desk, mill, 1, 2)
     tried = desk.read("reject", "redrive", "--dry-run")
     assert (tried["selected"], tried["redriven"]) == (2, 0)
-    assert len(desk.told("reject", "redrive", "--dry-run", WINDLASS_APP="mill:app").splitlines()) == 2
-    done = desk.told("reject", "redrive", "--yes", "--note", "sifted", "--rate", "50", WINDLASS_APP="mill:app")
+    assert len(desk.stdout("reject", "redrive", "--dry-run", WINDLASS_APP="mill:app").splitlines()) == 2
+    done = desk.stdout("reject", "redrive", "--yes", "--note", "sifted", "--rate", "50", WINDLASS_APP="mill:app")
     first, *executions = done.splitlines()
     assert (first, len(executions)) == ("re-driven 2 rejects", 2)
     BAD.clear()
@@ -97,11 +97,11 @@ def test_items_are_redriven_in_an_application_that_declares_the_pipeline(desk, m
     assert desk.run("reject", "redrive", "--yes", WINDLASS_APP="mill:app").output.strip() == "no rejects fit"
 
 
-def test_what_cannot_be_redriven_is_named(desk, mill: Pipeline):
+def test_a_reject_that_cannot_be_redriven_is_named(desk, mill: Pipeline):
     """P5.4: a pipeline that this application does not declare."""
     ground(desk, mill, 1)
-    told = desk.told("reject", "redrive", "--yes", code=1)
-    assert "is not declared in this application" in told
+    output = desk.stdout("reject", "redrive", "--yes", code=1)
+    assert "is not declared in this application" in output
 
 
 def test_a_redrive_without_payloads_names_the_option(desk):

@@ -33,7 +33,7 @@ def write(file: Path, text: str) -> None:
     draft.rename(file)
 
 
-def test_a_changed_module_starts_the_worker_anew(sqlite_commands, shop_on):
+def test_a_changed_module_restarts_the_worker(sqlite_commands, shop_on):
     """J10.4: also one that the application's module imports; the file is named."""
     folder = sqlite_commands.folder
     write(folder / "words.py", JOBS.format("old"))
@@ -44,7 +44,7 @@ def test_a_changed_module_starts_the_worker_anew(sqlite_commands, shop_on):
     assert shop.enqueue("charge", 1).result(timeout=90) == "old"
     write(folder / "words.py", JOBS.format("new"))
     worker.says(r"words\.py has changed: restarting")
-    until(lambda: worker.said.count("ready: node") == 2, "the worker to be there again")
+    until(lambda: worker.printed.count("ready: node") == 2, "the worker to be there again")
     assert shop.enqueue("charge", 1).result(timeout=90) == "new"
     worker.terminate()
     assert worker.exit_code() == 0
@@ -73,9 +73,9 @@ def test_a_signal_ends_a_reloader_that_waits_for_a_change(sqlite_commands):
 
 def test_reload_is_for_one_process_that_stays(sqlite_commands):
     for other in (["--processes", "2"], ["--burst"]):
-        code, said = sqlite_commands.run("worker", "shop:app", "--reload", *other)
+        code, printed = sqlite_commands.run("worker", "shop:app", "--reload", *other)
         assert code == 2
-        assert f"leave out {other[0]}" in said
+        assert f"leave out {other[0]}" in printed
 
 
 def test_files_of_installed_packages_and_of_python_are_not_watched():
@@ -84,7 +84,7 @@ def test_files_of_installed_packages_and_of_python_are_not_watched():
     assert not any("site-packages" in file or file == os.__file__ for file in files)
 
 
-def test_a_file_that_is_gone_for_a_moment_has_not_changed(tmp_path: Path):
+def test_a_file_that_is_missing_for_a_moment_has_not_changed(tmp_path: Path):
     """Editors replace files: what counts is what comes in its place."""
     file = str(tmp_path / "a.py")
     Path(file).write_text("1")

@@ -67,7 +67,9 @@ class TestPreview:
             (("\x1b[31m",), 2, "it needs 5 fields"),
         ],
     )
-    def test_what_cannot_be_read_or_does_not_fire_is_an_error(self, arguments: tuple[str, ...], code: int, says: str):
+    def test_an_expression_that_is_invalid_or_never_fires_is_an_error(
+        self, arguments: tuple[str, ...], code: int, says: str
+    ):
         """J9.1."""
         exit_code, out, error = run("preview", *arguments)
         assert exit_code == code
@@ -92,7 +94,7 @@ class TestSteering:
         desk.app.schedule("hourly", every(hours=1), desk.charge.bind(7), overlap=Overlap.SKIP)
         desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
         desk.app.schedules.pause("nightly")
-        hourly, nightly = [line.split("\t") for line in desk.told("schedule", "list").splitlines()]
+        hourly, nightly = [line.split("\t") for line in desk.stdout("schedule", "list").splitlines()]
         assert hourly[:4] == ["hourly", "active", "every(hours=1)", "UTC"]
         assert hourly[4].endswith("Z")
         assert hourly[5:] == ["", "SKIP", "CATCH_UP", "0", "tests.cli.desk:charge"]
@@ -103,18 +105,18 @@ class TestSteering:
             ("nightly", True, "ALLOW"),
         ]
 
-    def test_one_is_shown_in_words(self, sqlite_desk):
+    def test_a_schedule_is_described_in_words(self, sqlite_desk):
         """J9.4: an unknown one with the nearest."""
         desk = sqlite_desk
         desk.app.schedule("nightly", "0 2 * * *", desk.charge.bind(8), zone="Europe/Berlin")
-        shown = desk.told("schedule", "show", "nightly")
+        shown = desk.stdout("schedule", "show", "nightly")
         assert "times: 0 2 * * * (at 02:00 every day)" in shown
         assert "runs: tests.cli.desk:charge" in shown
         assert desk.read("schedule", "show", "nightly")["explanation"] == "at 02:00 every day"
         refused = desk.run("schedule", "show", "nightlly")
         assert (refused.exit_code, "did you mean nightly?" in refused.stderr) == (1, True)
 
-    def test_one_is_paused_resumed_triggered_and_removed(self, desk):
+    def test_a_schedule_is_paused_resumed_triggered_and_removed(self, desk):
         """J9.3, J9.4, J10.7: removing asks."""
         desk.app.schedule("hourly", every(hours=1), desk.charge.bind(7))
         paused = desk.run("schedule", "pause", "hourly")
@@ -122,16 +124,16 @@ class TestSteering:
             "schedule hourly is paused\n",
             "to undo it: windlass schedule resume hourly\n",
         )
-        job = desk.told("schedule", "trigger", "hourly").strip()
+        job = desk.stdout("schedule", "trigger", "hourly").strip()
         assert desk.app.get(job).args == (7,)
         assert desk.read("schedule", "trigger", "hourly")["job_id"] != job
-        assert desk.told("schedule", "resume", "hourly").startswith("schedule hourly is active; its next tick is at ")
+        assert desk.stdout("schedule", "resume", "hourly").startswith("schedule hourly is active; its next tick is at ")
         assert "pass --yes" in desk.run("schedule", "remove", "hourly").stderr
-        assert desk.told("schedule", "remove", "hourly", "--yes") == "schedule hourly is removed\n"
+        assert desk.stdout("schedule", "remove", "hourly", "--yes") == "schedule hourly is removed\n"
         for verb in ("pause", "resume", "trigger", "remove"):
             assert "no schedule hourly is known" in desk.run("schedule", verb, "hourly").stderr
 
-    def test_one_that_is_declared_is_not_removed(self, sqlite_desk):
+    def test_a_declared_schedule_is_not_removed(self, sqlite_desk):
         """J9.4: with the reason, while a worker that declares it runs."""
         sqlite_desk.app.recurring("0 2 * * *", key="nightly")(sqlite_desk.app.job(beat))
         with sqlite_desk.app.worker():

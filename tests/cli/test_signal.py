@@ -25,7 +25,7 @@ def test_signal_releases_the_waiting_jobs(desk: Desk, options: list[str], expect
     """J8.5: outcome, payload and reason reach the body; the sender is the user of the command."""
     job = desk.app.job(seen)
     handles = [job.bind().await_signal(KEY).enqueue() for _ in range(2)]
-    assert desk.told("job", "signal", KEY, *options) == "signaled 2 jobs\n"
+    assert desk.stdout("job", "signal", KEY, *options) == "signaled 2 jobs\n"
     desk.work_off(*handles)
     for handle in handles:
         *found, by = handle.result()
@@ -34,12 +34,12 @@ def test_signal_releases_the_waiting_jobs(desk: Desk, options: list[str], expect
 
 
 def test_signal_by_id_and_for_programs(desk: Desk):
-    """J8.5: one job alone; the second time nobody waits, which is exit code 1."""
+    """J8.5: one job alone; the second signal finds no waiter, which is exit code 1."""
     job = desk.app.job(seen)
     first, second = (job.bind().await_signal(KEY).enqueue() for _ in range(2))
     assert desk.read("job", "signal", first.id) == {"key": str(first.id), "released": 1}
     assert desk.read("job", "signal", first.id, code=1)["released"] == 0
-    assert desk.told("job", "signal", "nobody", code=1) == ""
+    assert desk.stdout("job", "signal", "nobody", code=1) == ""
     assert (first.status(), second.status()) == (JobStatus.PENDING, JobStatus.WAITING)
 
 
@@ -52,7 +52,7 @@ def test_signal_by_id_and_for_programs(desk: Desk):
         (["--payload", "[" * 100_000], "expected JSON"),
     ],
 )
-def test_wrong_usage_signals_nobody(desk: Desk, options: list[str], text: str):
+def test_wrong_usage_sends_no_signal(desk: Desk, options: list[str], text: str):
     handle = desk.app.job(seen).bind().await_signal(KEY).enqueue()
     result = desk.run("job", "signal", KEY, *options)
     assert result.exit_code == 2
@@ -66,10 +66,10 @@ def test_commands_show_what_a_job_waits_for(desk: Desk):
     handle = job.bind().then(job.bind().await_signal(KEY)).enqueue()
     waiting = str(handle.graph().nodes[1].id)
     timed = job.bind().await_signal(KEY, timeout=3600).enqueue()
-    assert KEY in desk.told("job", "show", waiting)
+    assert KEY in desk.stdout("job", "show", waiting)
     assert KEY in desk.read("job", "show", timed.id)["waits_for"]
-    assert "deadline" in desk.told("job", "show", timed.id)
-    assert KEY in desk.told("job", "explain", waiting)
+    assert "deadline" in desk.stdout("job", "show", timed.id)
+    assert KEY in desk.stdout("job", "explain", waiting)
     assert f"for {KEY}" in desk.drawn("job", "graph", waiting)
     assert {item["id"] for item in desk.read("job", "list", "--status", "waiting")["items"]} == {waiting, str(timed.id)}
-    assert "it waits for a signal" in desk.told("job", "pause", waiting, code=1)
+    assert "it waits for a signal" in desk.stdout("job", "pause", waiting, code=1)

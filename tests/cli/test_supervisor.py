@@ -30,7 +30,7 @@ def pids(command: Command, count: int) -> list[int]:
     """The process ids of the first nodes that got ready; a node's id is host, pid and a random part."""
 
     def ready() -> list[int]:
-        found = re.findall(r"^ready: node \S+-(\d+)-\w+$", command.said, re.MULTILINE)
+        found = re.findall(r"^ready: node \S+-(\d+)-\w+$", command.printed, re.MULTILINE)
         return [int(pid) for pid in found] if len(found) >= count else []
 
     return until(ready, f"{count} nodes to be ready")
@@ -48,8 +48,8 @@ def test_two_processes_share_the_work_and_drain_together(sqlite_commands, shop_o
     """J7.6: the signal is passed on; exit code 0 when all drained."""
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2", "--concurrency", "2")
     children = pids(workers, 2)
-    assert workers.said.count("windlass 0") == 1, "one banner for all"
-    assert "concurrency: 2 processes, 2 jobs at a time each" in workers.said
+    assert workers.printed.count("windlass 0") == 1, "one banner for all"
+    assert "concurrency: 2 processes, 2 jobs at a time each" in workers.printed
     shop = shop_on(sqlite_commands.url)
     handles = [shop.enqueue("gated", number) for number in range(4)]
     until(lambda: len(list(sqlite_commands.folder.glob("started-*"))) == 4, "all four to run at once")
@@ -61,7 +61,7 @@ def test_two_processes_share_the_work_and_drain_together(sqlite_commands, shop_o
     assert all(is_gone(pid) for pid in children)
 
 
-def test_a_child_that_dies_is_started_again(sqlite_commands):
+def test_a_killed_child_is_restarted(sqlite_commands):
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2")
     first, second = pids(workers, 2)
     os.kill(first, signal.SIGKILL)
@@ -75,7 +75,7 @@ def test_a_child_that_dies_is_started_again(sqlite_commands):
 
 
 @pytest.mark.parametrize("code", [0, 1, 3])
-def test_a_child_that_ends_without_being_asked_is_started_again(sqlite_commands, shop_on, code: int):
+def test_a_child_that_exits_without_a_request_is_restarted(sqlite_commands, shop_on, code: int):
     """J7.10, J7.4: a body that ends its process is charged with it until its budget is spent, whatever the code."""
     (sqlite_commands.folder / "shop.py").write_text(SHOP + EXITS)
     workers = sqlite_commands.start("worker", "shop:app", "--processes", "2", environ=SHORT_LEASES)
@@ -106,7 +106,7 @@ def test_children_drain_when_the_supervisor_is_killed(sqlite_commands):
     children = pids(workers, 2)
     workers.kill()
     until(lambda: all(is_gone(pid) for pid in children), "the children to end")
-    assert workers.said.count("SIGTERM: draining") == 2
+    assert workers.printed.count("SIGTERM: draining") == 2
 
 
 def test_a_second_signal_forces_all_of_them(sqlite_commands, shop_on):
@@ -116,7 +116,7 @@ def test_a_second_signal_forces_all_of_them(sqlite_commands, shop_on):
     shop_on(sqlite_commands.url).enqueue("gated", 1)
     until(lambda: list(sqlite_commands.folder.glob("started-*")), "a body to begin")
     workers.terminate()
-    until(lambda: workers.said.count("SIGTERM: draining") == 2, "both to have heard the first signal")
+    until(lambda: workers.printed.count("SIGTERM: draining") == 2, "both to have heard the first signal")
     until(lambda: sum(is_gone(pid) for pid in children) == 1, "the idle child to end")
     workers.terminate()
     assert workers.exit_code() == 3
@@ -124,6 +124,6 @@ def test_a_second_signal_forces_all_of_them(sqlite_commands, shop_on):
 
 
 def test_a_store_in_memory_cannot_be_shared(sqlite_commands):
-    code, said = sqlite_commands.run("worker", "shop:app", "-p", "2", environ={"WINDLASS_URL": "sqlite://"})
+    code, printed = sqlite_commands.run("worker", "shop:app", "-p", "2", environ={"WINDLASS_URL": "sqlite://"})
     assert code == 1
-    assert "belongs to one process" in said
+    assert "belongs to one process" in printed

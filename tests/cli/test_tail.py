@@ -1,4 +1,4 @@
-"""`windlass job tail`: what a job said, and following it to its end."""
+"""`windlass job tail`: the log lines of a job, and following it to its end."""
 
 import json
 import re
@@ -42,29 +42,31 @@ def importing(commands, shop_on):
 def test_kept_lines_and_the_outcome(desk):
     handle = desk.export.enqueue(10)
     desk.work_off(handle)
-    line, outcome = [text.split("\t") for text in desk.told("job", "tail", handle.id).splitlines()]
+    line, outcome = [text.split("\t") for text in desk.stdout("job", "tail", handle.id).splitlines()]
     assert line[1:] == ["1", "WARNING", "windlass.job", "half of it"]
     assert outcome[1:4] == ["1", "SUCCEEDED", ""]
     assert re.fullmatch(r"at attempt 1 in \d+ ms", outcome[4])
-    told = desk.read("job", "tail", handle.id)
-    assert told["next_cursor"] is None
-    assert [(line["text"], line["level"], line["attempt"]) for line in told["items"]] == [("half of it", "WARNING", 1)]
+    output = desk.read("job", "tail", handle.id)
+    assert output["next_cursor"] is None
+    assert [(line["text"], line["level"], line["attempt"]) for line in output["items"]] == [
+        ("half of it", "WARNING", 1)
+    ]
 
 
 def test_the_exit_code_is_the_outcome(desk):
     (failed,) = desk.failed()
-    assert desk.told("job", "tail", failed, code=1).endswith(
+    assert desk.stdout("job", "tail", failed, code=1).endswith(
         "FAILED\t\tnon_retryable: DoNotRetry: card of invoice 0 was declined\n"
     )
-    assert desk.told("job", "tail", "--follow", failed, code=1)
+    assert desk.stdout("job", "tail", "--follow", failed, code=1)
     assert desk.read("job", "tail", failed, code=1)["items"] == []
     waiting = desk.charge.using(delay=60).enqueue(1)
-    assert "\tPENDING\t\tdue " in desk.told("job", "tail", waiting.id)
+    assert "\tPENDING\t\tdue " in desk.stdout("job", "tail", waiting.id)
     waiting.cancel()
-    assert "\tCANCELED\t" in desk.told("job", "tail", waiting.id, code=1)
+    assert "\tCANCELED\t" in desk.stdout("job", "tail", waiting.id, code=1)
 
 
-def test_it_follows_a_job_to_its_end_line_by_line(commands, importing):
+def test_tail_follows_a_job_to_its_end_line_by_line(commands, importing):
     handle = importing.enqueue("import_rows", 10)
     tail = commands.start("job", "tail", "--follow", str(handle.id), "-a", "shop:app")
     tail.says(r"Z\t1\tPROGRESS\t\t50 %, 5 of 10, half of it$")
@@ -72,7 +74,7 @@ def test_it_follows_a_job_to_its_end_line_by_line(commands, importing):
     assert tail.process.poll() is None
     (commands.folder / "gate").touch()
     assert tail.exit_code() == 0
-    *_, line, outcome = tail.said.splitlines()
+    *_, line, outcome = tail.printed.splitlines()
     assert line.endswith("\t1\tWARNING\twindlass.job\tclosed the file")
     assert "\t1\tSUCCEEDED\t" in outcome
 
@@ -83,11 +85,11 @@ def test_programs_get_an_object_per_line(commands, importing):
     tail.says('"kind":"progress"')
     (commands.folder / "gate").touch()
     assert tail.exit_code() == 1
-    told = [json.loads(line) for line in tail.said.splitlines()]
-    texts = [one["line"]["text"] for one in told if one["kind"] == "line"]
+    output = [json.loads(line) for line in tail.printed.splitlines()]
+    texts = [one["line"]["text"] for one in output if one["kind"] == "line"]
     assert texts == ["opened the file", "closed the file"]
-    assert told[-1]["kind"] == "job"
-    assert told[-1]["job"]["error"] == "ValueError: the last row is damaged"
+    assert output[-1]["kind"] == "job"
+    assert output[-1]["job"]["error"] == "ValueError: the last row is damaged"
 
 
 def test_people_see_a_live_bar(commands, importing):

@@ -8,7 +8,7 @@ from tests.support.waiting import until
 from windlass.cli import logs
 
 
-def test_it_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
+def test_a_worker_shows_a_banner_runs_jobs_and_drains(commands, shop_on):
     """J7.6: SIGTERM drains; exit code 0."""
     commands.run("migrate", "shop:app")
     worker = commands.start("worker", "shop:app", "--concurrency", "5", "--queues", "default,billing")
@@ -71,7 +71,7 @@ def test_drain_timeout_of_the_command_line_bounds_the_drain(sqlite_commands, sho
     assert shop.app.get(handle.id).status.value == "PENDING"
 
 
-def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop_on):
+def test_a_worker_serves_only_the_given_queues(sqlite_commands, shop_on):
     """J1.7."""
     worker = sqlite_commands.start("worker", "shop:app", "-q", "billing")
     worker.says("^ready")
@@ -84,19 +84,19 @@ def test_it_serves_only_the_queues_it_is_given(sqlite_commands, shop_on):
 
 def test_a_server_must_have_been_migrated(folder, pg_url):
     commands = Commands(folder, pg_url)
-    code, said = commands.run("worker", "shop:app")
+    code, printed = commands.run("worker", "shop:app")
     assert code == 1
-    assert "the schema lacks 0001_initial, " in said
-    assert "run `windlass migrate" in said
+    assert "the schema lacks 0001_initial, " in printed
+    assert "run `windlass migrate" in printed
 
 
 def test_a_worker_with_nothing_allowed_refuses_to_start(sqlite_commands):
     """J6.3."""
     (sqlite_commands.folder / "empty.py").write_text("from windlass import Windlass\n\napp = Windlass()\n")
-    code, said = sqlite_commands.run("worker", "empty:app", "--processes", "2")
+    code, printed = sqlite_commands.run("worker", "empty:app", "--processes", "2")
     assert code == 1
-    assert "nothing allowed" in said
-    assert "@app.job" in said
+    assert "nothing allowed" in printed
+    assert "@app.job" in printed
 
 
 def test_log_lines_can_be_json(sqlite_commands):
@@ -104,11 +104,11 @@ def test_log_lines_can_be_json(sqlite_commands):
     worker.says("^ready")
     worker.terminate()
     assert worker.exit_code() == 0
-    lines = [json.loads(line) for line in worker.said.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in worker.printed.splitlines() if line.startswith("{")]
     assert any("draining" in line["message"] for line in lines)
 
 
-def test_logging_that_is_set_up_is_left_alone(caplog):
+def test_existing_logging_configuration_is_kept(caplog):
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     assert caplog.handler in before

@@ -47,40 +47,40 @@ def worked_off(commands: Commands, *jobs: str) -> tuple[str, dict[str, str]]:
         worker.says(rf"job {job_id} \(evil:\w+\) attempt 1 failed for good: ")
     worker.terminate()
     assert worker.exit_code() == 0
-    return worker.said, ids
+    return worker.printed, ids
 
 
 def test_no_message_acts_on_the_terminal_or_forges_a_line_of_the_log(sqlite_commands: Commands):
     """J10.6: escapes, C1 and bidirectional characters, and newlines in errors and log lines."""
-    said, _ = worked_off(sqlite_commands, "fail")
-    assert acting(said) == set()
-    assert FORGED in said
-    assert [line for line in said.splitlines() if line.startswith(FORGED)] == []
+    printed, _ = worked_off(sqlite_commands, "fail")
+    assert acting(printed) == set()
+    assert FORGED in printed
+    assert [line for line in printed.splitlines() if line.startswith(FORGED)] == []
 
 
 def test_a_failure_is_logged_with_the_traceback_of_the_body_and_its_id_once(sqlite_commands: Commands):
     """J10.6, J2.5: the user's traceback once per failure, from the user's first frame on; the job's id once."""
-    said, ids = worked_off(sqlite_commands, "fail", "afail")
+    printed, ids = worked_off(sqlite_commands, "fail", "afail")
     for name, job_id in ids.items():
-        (line,) = [line for line in said.splitlines() if f"job {job_id} (" in line]
+        (line,) = [line for line in printed.splitlines() if f"job {job_id} (" in line]
         assert line.count(job_id) == 1
-        assert said.count(f", in {name}\n") == 1
-    assert said.count("Traceback (most recent call last)") == 2
-    assert "/windlass/" not in said
-    first = said.index("Traceback (most recent call last)")
-    assert re.match(r'Traceback \(most recent call last\):\n +File ".*evil\.py", line \d+, in ', said[first:])
+        assert printed.count(f", in {name}\n") == 1
+    assert printed.count("Traceback (most recent call last)") == 2
+    assert "/windlass/" not in printed
+    first = printed.index("Traceback (most recent call last)")
+    assert re.match(r'Traceback \(most recent call last\):\n +File ".*evil\.py", line \d+, in ', printed[first:])
 
 
-def test_what_was_stored_is_shown_without_control_characters(sqlite_commands: Commands):
+def test_stored_texts_are_shown_without_control_characters(sqlite_commands: Commands):
     """J10.6: `job show`, `dlq show` and `--json` alike; programs still get the error as it was stored."""
     _, ids = worked_off(sqlite_commands, "fail")
     for arguments in (("job", "show"), ("dlq", "show")):
         for form in ((), ("--json",)):
-            code, said = sqlite_commands.run(*arguments, "-a", "evil:app", *form, ids["fail"])
-            assert (code, acting(said)) == (0, set())
-            assert [line for line in said.splitlines() if line.startswith(FORGED)] == []
-    code, said = sqlite_commands.run("job", "show", "-a", "evil:app", "--json", ids["fail"])
-    assert json.loads(said)["error"] == f"ValueError: {EVIL}"
+            code, printed = sqlite_commands.run(*arguments, "-a", "evil:app", *form, ids["fail"])
+            assert (code, acting(printed)) == (0, set())
+            assert [line for line in printed.splitlines() if line.startswith(FORGED)] == []
+    code, printed = sqlite_commands.run("job", "show", "-a", "evil:app", "--json", ids["fail"])
+    assert json.loads(printed)["error"] == f"ValueError: {EVIL}"
 
 
 def test_stored_tracebacks_begin_with_the_frame_of_the_body(desk: Desk):

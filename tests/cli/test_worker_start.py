@@ -55,9 +55,9 @@ def test_a_signal_before_the_start_ends_a_worker_well(
     with subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True) as worker:
         until((folder / "importing").exists, "the import to begin")
         worker.send_signal(number)
-        _, said = worker.communicate(timeout=300)
-    assert worker.returncode == 0, said
-    assert said == ""
+        _, printed = worker.communicate(timeout=300)
+    assert worker.returncode == 0, printed
+    assert printed == ""
 
 
 def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Commands, shop_on):
@@ -72,13 +72,13 @@ def test_a_worker_waits_for_a_locked_file_and_then_starts(sqlite_commands: Comma
         assert f"it is locked by process {os.getpid()}" in line
         holder.execute("ROLLBACK")
     assert handle.result(timeout=90).startswith("charged 42")
-    assert worker.said.count("the store is not reachable") == 1
+    assert worker.printed.count("the store is not reachable") == 1
     worker.terminate()
     assert worker.exit_code() == 0
 
 
 def test_a_worker_that_waits_for_the_lock_file_stops_on_a_signal(sqlite_commands: Commands, shop_on):
-    """J7.8: its banner is there, it says who holds the file, and honours SIGTERM meanwhile; exit code 0."""
+    """J7.8: it shows its banner and the process that holds the file, and obeys SIGTERM meanwhile; exit code 0."""
     shop_on(sqlite_commands.url).enqueue("charge", 1)
     with WriteLock(path_of(sqlite_commands.url)).held():
         worker = sqlite_commands.start("worker", "shop:app")
@@ -92,12 +92,12 @@ def test_a_worker_that_waits_for_the_lock_file_stops_on_a_signal(sqlite_commands
 def test_a_worker_gives_up_on_a_store_that_stays_away(sqlite_commands: Commands, processes: str):
     """J7.8: exit code 1, with the reason."""
     url = "postgresql://nobody@127.0.0.1:1/none"
-    code, said = sqlite_commands.run(
+    code, printed = sqlite_commands.run(
         "worker", "shop:app", "--wait", "0.5", "--processes", processes, environ={"WINDLASS_URL": url}
     )
     assert code == 1
-    assert said.count("the store is not reachable, waiting up to 0.5 s for it: PostgreSQL 127.0.0.1:1/none") == 1
-    assert "Error: PostgreSQL 127.0.0.1:1/none does not answer" in said
+    assert printed.count("the store is not reachable, waiting up to 0.5 s for it: PostgreSQL 127.0.0.1:1/none") == 1
+    assert "Error: PostgreSQL 127.0.0.1:1/none does not answer" in printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -114,10 +114,10 @@ def test_errors_that_waiting_cannot_cure_are_reported_at_once(sqlite_commands: C
     """J7.8: a missing folder, or a file that is no database, is no outage."""
     letter = sqlite_commands.folder / "letter.txt"
     letter.write_text("Dear Sir or Madam,\n" * 500)
-    code, said = sqlite_commands.run("worker", "shop:app", environ={"WINDLASS_URL": f"sqlite:///{letter}"})
+    code, printed = sqlite_commands.run("worker", "shop:app", environ={"WINDLASS_URL": f"sqlite:///{letter}"})
     assert code == 1
-    assert "it is not a SQLite database" in said
-    assert "the store is not reachable" not in said
+    assert "it is not a SQLite database" in printed
+    assert "the store is not reachable" not in printed
 
 
 def test_a_worker_warns_that_no_job_was_ever_in_a_queue(sqlite_commands: Commands, shop_on):
@@ -129,7 +129,7 @@ def test_a_worker_warns_that_no_job_was_ever_in_a_queue(sqlite_commands: Command
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_worker_leaves_when_its_file_is_deleted(sqlite_commands: Commands, shop_on, processes: str):
+def test_a_worker_exits_when_its_file_is_deleted(sqlite_commands: Commands, shop_on, processes: str):
     """J7.8: an error that names the file, what cannot be written, and exit code 1; a supervisor starts another."""
     worker = sqlite_commands.start("worker", "shop:app", "--processes", processes)
     worker.says("^ready")

@@ -109,7 +109,7 @@ def test_djangos_own_name_for_its_connection_is_taken(apps: Apps):
     assert count(apps.url, "job") == 1
 
 
-def test_a_sqlalchemy_session_may_flush_and_go_on(apps: Apps):
+def test_a_sqlalchemy_session_can_be_used_after_a_flush(apps: Apps):
     """api.md Submitting: no transaction was open, and the one that the enqueue opened is the session's."""
     app = apps()
     with engine_of(apps.url) as engine, orm.Session(engine) as session:
@@ -139,7 +139,7 @@ def test_sqlalchemy_may_be_configured_to_begin_by_itself(sqlite: Apps):
     assert count(sqlite.url, "job") == 1
 
 
-def test_settings_of_a_sqlite3_connection_are_left_as_they_are(sqlite: Apps):
+def test_settings_of_a_sqlite3_connection_are_unchanged(sqlite: Apps):
     """api.md Submitting: factories and modes; the transaction that the enqueue began is the caller's to end."""
     app = sqlite()
     with closing(sqlite3.connect(path_of(sqlite.url), isolation_level="EXCLUSIVE")) as connection:
@@ -152,14 +152,14 @@ def test_settings_of_a_sqlite3_connection_are_left_as_they_are(sqlite: Apps):
     assert count(sqlite.url, "job") == 0
 
 
-def test_checkpoints_of_a_borrowed_connection_are_left_to_us(sqlite: Apps):
+def test_automatic_checkpoints_of_a_borrowed_connection_are_off(sqlite: Apps):
     """deps.md SQLite: a checkpoint beside another writer may damage the file in versions before 3.51.3."""
     with closing(sqlite3.connect(path_of(sqlite.url))) as connection, connection:
         sqlite().job(jobs.note).using(connection=connection).enqueue("x")
         assert connection.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
 
 
-def test_settings_of_a_psycopg_connection_are_left_as_they_are(postgres: Apps):
+def test_settings_of_a_psycopg_connection_are_unchanged(postgres: Apps):
     """deps.md PgBouncer: nothing of ours is prepared in the caller's session either."""
     app = postgres()
     with psycopg.connect(postgres.url, row_factory=dict_row, prepare_threshold=0) as connection:
@@ -206,7 +206,7 @@ def test_a_locked_file_leaves_the_connection_usable(sqlite: Apps):
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_two_transactions_that_want_one_key_take_turns(postgres: Apps, committed: bool):
+def test_of_two_transactions_with_one_key_the_second_waits(postgres: Apps, committed: bool):
     """J1.4: the second waits for the first; it is a duplicate if that one commits, and stored if it rolls back."""
     app = postgres()
     app.job(jobs.note).enqueue("so that the queue is known, and nobody waits for it")
@@ -224,7 +224,7 @@ def test_two_transactions_that_want_one_key_take_turns(postgres: Apps, committed
     assert query(postgres.url, "SELECT count(*) FROM orders") == [(1,)]
 
 
-def test_the_time_is_fresh_in_an_old_transaction(postgres: Apps):
+def test_the_time_is_current_in_an_old_transaction(postgres: Apps):
     """docs/adr/0001: `created_at` and due times are of the enqueue, not of the transaction's beginning."""
     app = postgres()
     with psycopg.connect(postgres.url) as connection:

@@ -82,7 +82,7 @@ def test_business_keys_conflict_by_every_policy(lending: Lending):
     assert (count(lending.url, "hot"), count(lending.url, "live_key")) == (1, 1)
 
 
-def test_what_we_refuse_leaves_the_transaction_usable(lending: Lending):
+def test_a_refused_call_leaves_the_transaction_usable(lending: Lending):
     """api.md Errors: bad input changes nothing, not even a queue that was new; what the caller wrote stands."""
     note = lending.apps().job(jobs.note).using(business_key="order:7")
     note.enqueue("stored")

@@ -74,30 +74,30 @@ def test_a_delayed_job_is_slept_to(apps: Apps):
 
 
 @pytest.fixture
-def heard(empty_postgres: str):
+def notifications(empty_postgres: str):
     """The notifications of new work since the last call."""
     with closing(psycopg.connect(empty_postgres, autocommit=True)) as listener:
         listener.execute("LISTEN windlass_work")
-        yield lambda: [told.payload for told in listener.notifies(timeout=0.5)]
+        yield lambda: [notification.payload for notification in listener.notifies(timeout=0.5)]
 
 
-def test_a_commit_sends_one_wakeup_and_a_rollback_none(empty_postgres: str, heard):
+def test_a_commit_sends_one_wakeup_and_a_rollback_none(empty_postgres: str, notifications):
     """J3.6: in the caller's transaction; however many jobs of one queue it stores. It has the mark of no process."""
     apps = Apps(empty_postgres)
     note = apps().job(jobs.note)
     with psycopg.connect(apps.url) as connection:
         for number in range(5):
             note.using(connection=connection).enqueue(str(number))
-        assert heard() == []
-    assert heard() == ["borrowed default:2"]
+        assert notifications() == []
+    assert notifications() == ["borrowed default:2"]
     with psycopg.connect(apps.url) as connection:
         note.using(connection=connection).enqueue("never")
         connection.rollback()
-    assert heard() == []
+    assert notifications() == []
     apps.close()
 
 
-def test_a_bulk_sends_one_wakeup(empty_postgres: str, heard):
+def test_a_bulk_sends_one_wakeup(empty_postgres: str, notifications):
     """J3.6: for all its queues and levels together, in however many statements they are stored."""
     apps = Apps(empty_postgres)
     app = apps()
@@ -106,5 +106,5 @@ def test_a_bulk_sends_one_wakeup(empty_postgres: str, heard):
         with kind(apps.url) as caller:
             mine = note.using(connection=caller.connection)
             app.enqueue_many([mine.using(queue=f"q{n % 2}", priority=n % 2).bind(str(n)) for n in range(1_100)])
-        assert heard() == ["borrowed q0:0,q1:1"], kind.__name__
+        assert notifications() == ["borrowed q0:0,q1:1"], kind.__name__
     apps.close()

@@ -44,7 +44,7 @@ def app(apps: Apps, clock: VirtualClock) -> Windlass:
 
 
 @pytest.fixture(autouse=True)
-def _mended() -> Iterator[None]:
+def _reset_failures() -> Iterator[None]:
     yield
     BROKEN.clear()
 
@@ -118,7 +118,7 @@ def test_groups_have_the_shape_of_their_errors_in_common(app: Windlass):
     assert app.dead_letters.groups() == [second]
 
 
-def test_one_dead_letter_is_got_by_its_job(app: Windlass):
+def test_a_dead_letter_is_read_by_its_job_id(app: Windlass):
     """api.md: an unknown id is `JobNotFoundError`; a job that is none says what it is."""
     (handle,) = failed(app)
     assert app.dead_letters.get(str(handle.id)).job_id == handle.id
@@ -150,7 +150,7 @@ def test_alerts_come_in_pages_too(app: Windlass, clock: VirtualClock):
 # ---------------------------------------------------------------------- starting over
 
 
-def test_a_redrive_starts_over_what_died_first(app: Windlass, apps: Apps, clock: VirtualClock):
+def test_a_redrive_starts_with_the_oldest_dead_letter(app: Windlass, apps: Apps, clock: VirtualClock):
     """J5.7, J2.4: up to its limit; attempts 0, due now; one audit row has the principal, the action and the reason."""
     handles = []
     for _ in range(3):
@@ -184,8 +184,8 @@ def test_a_dry_run_touches_nothing(app: Windlass, apps: Apps):
     assert count(apps.url, "audit") == 0
 
 
-def test_a_business_key_that_is_held_keeps_back_its_own_job_only(app: Windlass, caplog: pytest.LogCaptureFixture):
-    """J5.7, J1.5: it is skipped, and said."""
+def test_a_held_business_key_skips_only_its_own_job(app: Windlass, caplog: pytest.LogCaptureFixture):
+    """J5.7, J1.5: the result counts it as skipped."""
     (first,) = failed(app, business_key="order:1")
     rest = failed(app, 2)
     holder = app.bind(ship, 99).using(business_key="order:1", delay=60).enqueue()
@@ -209,7 +209,7 @@ def test_many_batches_are_one_redrive(app: Windlass, apps: Apps):
     assert app.dead_letters.groups() == []
 
 
-def test_what_dies_again_meanwhile_is_not_taken_again(app: Windlass, clock: VirtualClock):
+def test_a_job_that_fails_again_during_a_redrive_is_not_redriven_twice(app: Windlass, clock: VirtualClock):
     """J5.7: they fail as fast as they are re-driven, by a clock that stands still; it ends all the same."""
     handles = failed(app, 120)
     clock.advance(10)
@@ -218,7 +218,7 @@ def test_what_dies_again_meanwhile_is_not_taken_again(app: Windlass, clock: Virt
     assert {len(app.history(handle.id)) for handle in handles[::40]} == {2}
 
 
-def test_it_stops_when_too_much_of_it_fails_again(apps: Apps):
+def test_a_redrive_stops_when_too_many_jobs_fail_again(apps: Apps):
     """J5.7: more than half of at least twenty that have ended, unless configured otherwise."""
     app = apps()
     ship_job = app.job(ship)
@@ -281,7 +281,7 @@ def test_a_worker_runs_what_was_redriven_at_once(apps: Apps):
 # ---------------------------------------------------------------------- forgetting
 
 
-def test_a_purge_forgets_what_died_long_ago(app: Windlass, apps: Apps, clock: VirtualClock):
+def test_a_purge_deletes_old_dead_letters(app: Windlass, apps: Apps, clock: VirtualClock):
     """J5.6: by the time of its death; keys stay for ever; an audit row says so."""
     (old,) = failed(app, idempotency_key="i1", tags=["x"])
     clock.advance(89 * DAY)
@@ -321,7 +321,7 @@ def test_a_purge_forgets_what_died_long_ago(app: Windlass, apps: Apps, clock: Vi
         ("purge", {"older_than": -1}, "negative"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_touched(app: Windlass, verb: str, given: Any, expected: str):
+def test_invalid_arguments_are_refused_before_anything_changes(app: Windlass, verb: str, given: Any, expected: str):
     """api.md, Errors: what was expected, what came, and what to do."""
     with pytest.raises(InvalidOptionError, match=expected):
         getattr(app.dead_letters, verb)(**given)

@@ -70,7 +70,7 @@ async def test_a_group_counts_its_members(app: Windlass, gate: Gate):
     assert [node.reason for node in graph.nodes if node.status is JobStatus.CANCELED] == ["not_chosen"]
 
 
-def test_a_group_that_always_goes_on(app: Windlass):
+def test_the_graph_of_a_group_with_then_always(app: Windlass):
     """J8.3."""
     fail, note = app.job(max_retries=0)(jobs.fail), app.job(jobs.note)
     flow = group(fail.bind("x"), note.bind("b")).then_always(note.bind("c"))

@@ -10,7 +10,7 @@ from tests.engine.apps import LONG, Apps, Gate, count, settled
 from windlass import DuplicateBusinessKeyError, JobStatus, Windlass
 
 
-def test_an_idempotency_key_stores_one_job_for_ever(app: Windlass, apps: Apps):
+def test_an_idempotency_key_stores_only_one_job_ever(app: Windlass, apps: Apps):
     """J1.4: the second time the first job's handle comes back, marked, and nothing is stored; also after its end."""
     note = app.job(jobs.note).using(idempotency_key="order-7")
     first, second = note.enqueue("first"), note.enqueue("second")
@@ -110,7 +110,7 @@ def test_a_waiting_retry_holds_its_business_key(app: Windlass):
 
 
 @pytest.mark.parametrize("option", ["idempotency_key", "business_key"])
-def test_of_many_that_want_a_key_at_once_one_gets_it(apps: Apps, option: str):
+def test_concurrent_enqueues_with_one_key_store_one_job(apps: Apps, option: str):
     """J1.4, J1.5: across threads and applications; the others are answered with the winner."""
     together = Barrier(12)
     makers = [apps().job(jobs.note) for _ in range(3)]

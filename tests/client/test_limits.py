@@ -87,7 +87,7 @@ def test_a_limit_lifted_by_another_process_is_noticed(apps: Apps):
         assert waits.result(timeout=LONG) == "x"
 
 
-def test_a_rate_of_a_queue_holds_and_goes_on_by_itself(apps: Apps):
+def test_a_rate_of_a_queue_is_kept_without_any_wakeup(apps: Apps):
     """J1.7, J3.6: the worker knows when the next ones may start, and needs no wakeup for it."""
     app = limited(apps, rate=5)
     note = app.job(queue="mail")(jobs.anote)

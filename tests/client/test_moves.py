@@ -66,7 +66,7 @@ def test_a_paused_job_and_a_paused_dead_letter_can_be_canceled(app: Windlass):
     assert app.get(dead.id).paused_from is None
 
 
-def test_what_has_ended_and_what_never_was_cannot_be_steered(app: Windlass):
+def test_ended_and_unknown_jobs_cannot_be_moved(app: Windlass):
     """J2.2, J2.3, J2.4: a refusal is False, and changes nothing."""
     handle = ended_job(app)
     before = app.get(handle.id)
@@ -76,7 +76,7 @@ def test_what_has_ended_and_what_never_was_cannot_be_steered(app: Windlass):
     assert app.get(handle.id) == before
 
 
-def test_a_cancel_releases_the_business_key_and_ends_waits_for_the_result(app: Windlass, apps: Apps):
+def test_a_cancel_releases_the_business_key_and_wakes_waits_for_the_result(app: Windlass, apps: Apps):
     """J2.2, J1.5: the key is free at any end, and a handle that waits for the result is woken."""
     handle = app.job(jobs.note).using(business_key="order:7").enqueue("never")
     assert handle.cancel()
@@ -256,7 +256,7 @@ def test_replace_supersedes_a_job_that_has_not_started(app: Windlass, apps: Apps
     assert query(apps.url, "SELECT count(*) FROM windlass_live_key") == [(0,)]
 
 
-def test_what_runs_has_ended_or_never_was_cannot_be_replaced(app: Windlass, apps: Apps, gate: Gate):
+def test_running_ended_and_unknown_jobs_cannot_be_replaced(app: Windlass, apps: Apps, gate: Gate):
     """J2.4: each has an error that says what to do, and nothing is stored."""
     call = app.job(jobs.note).bind("new")
     ended = ended_job(app)
@@ -290,7 +290,7 @@ async def test_the_async_twin_of_replace(app: Windlass):
 # ---------------------------------------------------------------------- queues and events
 
 
-def test_a_paused_queue_is_left_alone_until_it_is_resumed(app: Windlass):
+def test_no_job_of_a_paused_queue_starts_until_it_is_resumed(app: Windlass):
     """J1.7: for every node, while running; other queues go on."""
     assert (app.pause_queue("mail", create=True), app.pause_queue("mail")) == (True, False)
     held = app.job(jobs.note).using(queue="mail").enqueue("held")
@@ -319,18 +319,18 @@ def test_a_queue_paused_under_load_comes_to_rest(app: Windlass):
 
 def test_steering_publishes_events(app: Windlass):
     """J5.8: JobCanceled, JobPaused, JobResumed, after the commit, with the job's facts; a repeat is none."""
-    told: list[Any] = []
+    events: list[Any] = []
     for kind in (JobCanceled, JobPaused, JobResumed):
-        app.on(kind)(told.append)
+        app.on(kind)(events.append)
     handle = app.job(jobs.note).using(correlation_id="c", queue="mail").enqueue("x")
     for verb in (handle.pause, handle.pause, handle.resume, handle.cancel, handle.cancel):
         verb()
-    until(lambda: len(told) == 3)
-    assert [type(event) for event in told] == [JobPaused, JobResumed, JobCanceled]
-    assert {(event.job_id, event.queue, event.correlation_id) for event in told} == {(handle.id, "mail", "c")}
+    until(lambda: len(events) == 3)
+    assert [type(event) for event in events] == [JobPaused, JobResumed, JobCanceled]
+    assert {(event.job_id, event.queue, event.correlation_id) for event in events} == {(handle.id, "mail", "c")}
 
 
-def test_a_job_that_was_retried_by_hand_can_be_canceled_and_settles_once(app: Windlass):
+def test_a_manually_retried_job_can_be_canceled_and_ends_once(app: Windlass):
     """J2.4, J2.2: every state is left exactly once."""
     handle = failed_job(app)
     assert handle.retry()

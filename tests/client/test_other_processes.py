@@ -12,7 +12,7 @@ from windlass.client import results
 
 
 @pytest.fixture(autouse=True)
-def _nobody_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handles query once, and then only when notified: without notifications they would wait ten minutes."""
     monkeypatch.setattr(results, "FIRST_PAUSE", 600.0)
     monkeypatch.setattr(results, "LAST_PAUSE", 600.0)

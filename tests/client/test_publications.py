@@ -1,4 +1,4 @@
-"""`app.publications`: items from outside, lists with filters, and who may do what."""
+"""`app.publications`: items from outside, lists with filters, and authorization."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class Invoice:
     number: int
 
 
-class Nobody:
-    """Allows nothing that it is not told to."""
+class DenyAll:
+    """Allows only the given actions."""
 
     def __init__(self) -> None:
         self.allowed: set[str] = set()
@@ -109,7 +109,7 @@ def test_refused_items_are_found_behind_many_rejected_ones(app: Windlass, monkey
     assert app.publications.retry() == 1
 
 
-def test_what_does_not_fit_waits_with_its_reason(app: Windlass):
+def test_a_hand_off_that_does_not_fit_waits_with_its_reason(app: Windlass):
     """P7.2: a payload that a subscriber cannot read is in its backlog alone."""
     billing_of(app)
     received = app.publications.admit("invoices", {"total": "x"}, key="i-7")
@@ -118,7 +118,7 @@ def test_what_does_not_fit_waits_with_its_reason(app: Windlass):
     assert "number" in (failing.reason or "")
 
 
-def test_what_nobody_can_receive_is_refused_before_anything_is_stored(app: Windlass, store_url: str):
+def test_an_invalid_hand_off_is_refused_before_anything_is_stored(app: Windlass, store_url: str):
     """P7.1: unknown publications, bad keys and tenants, and what is too large."""
     billing_of(app)
     with pytest.raises(PublicationNotFoundError, match=r"publication 'invoice'.*subscribed to are invoices"):
@@ -150,9 +150,9 @@ def test_hand_offs_are_listed_page_by_page_and_by_filter(app: Windlass):
         app.publications.list(subscribr="audit")  # type: ignore[call-arg]
 
 
-def test_every_verb_asks_the_authorizer(store_url: str):
+def test_every_verb_is_checked_by_the_authorizer(store_url: str):
     """J6.5: with names of actions that others have, too."""
-    authorizer = Nobody()
+    authorizer = DenyAll()
     app = Windlass(store_url, authorizer=authorizer)
     app.migrate()
     billing_of(app)

@@ -61,7 +61,7 @@ async def test_health_of_a_store_that_is_not_migrated_or_not_there(pg_url: str):
     app.close()
 
 
-def test_a_node_that_is_asked_to_drain_leaves(apps: Apps):
+def test_a_node_drains_and_exits_on_request(apps: Apps):
     """J7.6: with its next heartbeat; what runs may finish."""
     app, other = apps(), apps()
     app.job(jobs.note)

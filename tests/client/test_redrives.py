@@ -38,7 +38,7 @@ def app(apps: Apps, clock: VirtualClock) -> Windlass:
 
 
 @pytest.fixture(autouse=True)
-def _mended() -> Iterator[None]:
+def _reset_failures() -> Iterator[None]:
     yield
     BROKEN.clear()
 
@@ -47,7 +47,7 @@ def numbers(done: Redrive) -> tuple[int, int, int, float | None]:
     return done.succeeded, done.failed_again, done.unfinished, done.saturation
 
 
-def test_a_redrive_counts_what_became_of_it(app: Windlass):
+def test_a_redrive_counts_the_outcomes_of_its_jobs(app: Windlass):
     """P10.2, J5.7: succeeded, failed again, not ended yet, as of the last look."""
     job = app.job(deliver)
     BROKEN.update(range(3))
@@ -189,7 +189,7 @@ def test_hand_offs_that_were_suppressed_meanwhile_are_counted(app: Windlass):
     assert (done.succeeded, done.suppressed) == (1, 1)
 
 
-def test_what_was_looked_at_longest_ago_is_looked_at_next():
+def test_the_jobs_that_were_checked_longest_ago_are_checked_next():
     """P10.2: a thousand that wait for their retries do not hide what became of the others."""
     ids = [f"0198c0de-0000-7000-8000-{number:012}" for number in range(MOST_LOOKED_AT + 2)]
     totals = RedriveTotals(Order(LetterFilters(), 10_000, None, False, None, ""), lambda *_: None)

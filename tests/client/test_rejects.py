@@ -70,7 +70,7 @@ def run(app: Windlass, shop: Shop, numbers: Iterable[int], **options: Any) -> An
         return shop.pipeline.submit(list(numbers), **options).result(RUN)
 
 
-def test_pages_lead_through_all_rejects_the_latest_first(app: Windlass):
+def test_pages_list_all_rejects_the_latest_first(app: Windlass):
     """P5.4: in the order of rejection."""
     shop = Shop(app)
     shop.bad = set(range(30))
@@ -240,7 +240,7 @@ def test_a_redrive_goes_in_batches_at_a_rate(app: Windlass):
 
 
 def test_a_redrive_is_in_the_audit_log(app: Windlass):
-    """P5.4: who did it, with which filters, to how many."""
+    """P5.4: with principal, filters and count."""
     from tests.support.facts import rows
 
     shop = Shop(app, include_payload=True)
@@ -337,14 +337,14 @@ def test_a_pipeline_that_is_not_declared_here_is_skipped(app: Windlass):
         assert "is not declared in this application" in done.skipped[reject.id]
 
 
-class Nobody:
+class DenyAll:
     def may(self, principal: object, action: str, job: Any) -> bool:
         return principal is None
 
 
-def test_every_verb_asks_the_authorizer(store_url: str):
+def test_every_verb_is_checked_by_the_authorizer(store_url: str):
     """J10.1: as for dead letters."""
-    app = Windlass(store_url, authorizer=Nobody())
+    app = Windlass(store_url, authorizer=DenyAll())
     app.migrate()
     with app.acting_as("mallory"):
         for verb in (app.rejects.find, app.rejects.groups, app.rejects.redrive):

@@ -51,7 +51,7 @@ def test_every_enqueue_inside_joins_the_transaction(lending: Lending):
     assert count(lending.url, "job") == 3
 
 
-async def test_it_holds_for_async_code(async_lending: Lending):
+async def test_use_connection_applies_to_async_code(async_lending: Lending):
     """J10.3: by `with` and `async with` alike, and in tasks begun inside; another task has nothing to do with it."""
     app = async_lending.apps()
     note = app.job(jobs.note)
@@ -144,7 +144,7 @@ def follow_up() -> None:
     jobs.APPS["follow"].bind(jobs.note, "followed").enqueue()
 
 
-def test_what_is_no_connection_is_refused_where_it_is_written(sqlite_app: Windlass):
+def test_an_unsupported_connection_is_refused_at_once(sqlite_app: Windlass):
     """J10.3: and a block is entered once."""
     with pytest.raises(InvalidOptionError, match=r"connection must be a sqlite3\.Connection"):
         sqlite_app.use_connection("sqlite:///shop.db")

@@ -46,7 +46,7 @@ def test_draining_one_of_two_workers_under_load_loses_nothing_and_runs_nothing_t
     assert staying.exit_code() == 0
 
 
-def test_bodies_that_do_not_end_are_released_and_the_worker_leaves_forced(
+def test_jobs_that_outlast_the_drain_timeout_are_released_and_the_worker_exits_forced(
     app: Windlass, store_url: str, programs: Programs
 ):
     """J7.6: past the drain timeout jobs are cancelled and released without spending an attempt; exit code 3."""

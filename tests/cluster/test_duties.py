@@ -38,7 +38,7 @@ def test_of_two_workers_one_recovers_a_lost_one(app: Windlass, store_url: str, p
     doomed.kill()
     programs.open_gate()
     assert {handle.join(90) for handle in handles} == {JobStatus.SUCCEEDED}
-    counts = [re.findall(rf"node {name} was lost; (\d+) of its jobs", other.said) for other in others]
+    counts = [re.findall(rf"node {name} was lost; (\d+) of its jobs", other.printed) for other in others]
     assert sum(int(count) for found in counts for count in found) == JOBS
     assert rows(store_url, "SELECT DISTINCT attempts, crash_count FROM windlass_done") == [(1, 1)]
     assert one(store_url, "SELECT count(*) FROM windlass_attempt WHERE outcome = 'lost'") == JOBS

@@ -35,7 +35,7 @@ def has_beaten(url: str, since: int) -> bool:
     return bool(one(url, BEATEN_AT) > since)
 
 
-def test_beats_go_on_while_bodies_on_threads_use_up_every_connection(app: Windlass, pg_url: str):
+def test_heartbeats_continue_while_bodies_on_threads_use_every_connection(app: Windlass, pg_url: str):
     """J7.2: a node whose bodies wait for the store is alive: no other node may recover its jobs."""
     ask = app.job(ask_for)
     with app.worker(concurrency=BODIES):

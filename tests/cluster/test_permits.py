@@ -111,7 +111,7 @@ def test_the_permits_of_a_killed_process_are_released_with_its_jobs(store_url: s
     assert other.exit_code() == 0
 
 
-def test_a_canceled_body_on_a_killed_process_gives_its_permit_back(store_url: str, programs: Programs):
+def test_the_permit_of_a_canceled_body_on_a_killed_process_is_released(store_url: str, programs: Programs):
     """J6.2: its job has ended long before; only recovery knows of its permit."""
     app = make_app(store_url, (*FUNCTIONS, bodies.never_end_in_thread))
     app.migrate()

@@ -38,7 +38,7 @@ def hammer(url: str, programs: Programs, seconds: float) -> None:
     reports = [child.says(r"^enqueued (\d+) completed (\d+) longest ([\d.]+)$", seconds + 60) for child in children]
     assert [child.exit_code() for child in children] == [0] * 8
     for child in children:
-        assert not re.search("ERROR|Traceback|locked", child.said), child.said
+        assert not re.search("ERROR|Traceback|locked", child.printed), child.printed
     enqueued = [int(report[1]) for report in reports]
     assert min(enqueued) * 5 > sum(enqueued) / 8, f"a writer was starved: {enqueued}"
     assert min(int(report[2]) for report in reports) > 0, "a worker was starved of completions"

@@ -104,23 +104,23 @@ def test_errors_that_no_database_would_take_are_stored_in_a_form_it_does(app: Wi
 
 def test_a_listener_that_raises_changes_nothing(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
     """J5.8: it is logged by name, the next subscriber gets the same event, the job has succeeded."""
-    heard: list[JobCompleted] = []
+    received: list[JobCompleted] = []
 
     def broken(event: JobCompleted) -> None:
-        raise LookupError(f"no such thing: password=hunter2 {len(heard)}")
+        raise LookupError(f"no such thing: password=hunter2 {len(received)}")
 
     app.on(JobCompleted)(broken)
-    app.on(JobCompleted)(heard.append)
+    app.on(JobCompleted)(received.append)
     with app.worker():
         handles = [app.bind(bodies.note, n).enqueue() for n in range(20)]
         assert [handle.result(90) for handle in handles] == list(range(20))
-    assert sorted(event.job_id for event in heard) == sorted(handle.id for handle in handles)
+    assert sorted(event.job_id for event in received) == sorted(handle.id for handle in handles)
     assert caplog.text.count("broken failed on JobCompleted: LookupError: no such thing") == 20
     assert "hunter2" not in caplog.text
     assert statuses(store_url) == {"SUCCEEDED": 20}
 
 
-def test_a_module_that_fails_to_import_is_left_to_nodes_where_it_does_not(store_url: str, programs: Programs):
+def test_a_job_whose_module_fails_to_import_waits_for_another_node(store_url: str, programs: Programs):
     """J6.3: the import's error is in the log of the node that could not; the job waits, and spends nothing."""
     app = make_app(store_url, allow=[FRAGILE])
     app.migrate()

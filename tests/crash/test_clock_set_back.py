@@ -74,7 +74,7 @@ def test_jobs_run_and_their_times_make_sense_although_the_clock_was_set_back(
     assert "lost" not in caplog.text
 
 
-def test_what_waited_when_the_clock_was_set_back_is_not_lost(
+def test_jobs_that_waited_when_the_clock_was_set_back_are_not_lost(
     app: Windlass, store_url: str, clock: SettableClock, programs: Programs
 ):
     """J3.1: due is due by the store's clock; it runs when that clock is there, before it nothing touches it."""

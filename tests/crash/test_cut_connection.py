@@ -42,15 +42,15 @@ def test_a_completion_whose_commit_was_cut_off_is_neither_lost_nor_applied_twice
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, caplog: pytest.LogCaptureFixture
 ):
     """P9.C8, J4.3, J2.1: the flush is repeated, finds itself in the history, and its events are published once."""
-    told: Counter[UUID] = Counter()
-    app.on(JobCompleted)(lambda event: told.update([event.job_id]))
+    events: Counter[UUID] = Counter()
+    app.on(JobCompleted)(lambda event: events.update([event.job_id]))
     handles = enqueue(app, bodies.note)
     proxy.cut_after(b"INSERT INTO windlass_done", times=3)
     with app.worker(concurrency=10):
         assert [handle.result(90) for handle in handles] == list(range(JOBS))
     assert proxy.cuts == 3
     each_ran_once(programs, pg_url)
-    assert told == Counter(handle.id for handle in handles)
+    assert events == Counter(handle.id for handle in handles)
     assert "came too late" not in caplog.text
 
 

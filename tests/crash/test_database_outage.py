@@ -37,7 +37,7 @@ def left_in_good_order(*workers: Program) -> None:
 
 
 @pytest.mark.parametrize("immediately", [False, True], ids=["shut down", "crashed"])
-def test_what_ended_while_the_database_was_gone_is_written_when_it_is_back(
+def test_outcomes_of_an_outage_are_written_when_the_database_is_back(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs, immediately: bool
 ):
     """J7.8: workers keep what they run, lose nothing, go on by themselves; an enqueue meanwhile says what is wrong."""
@@ -71,7 +71,7 @@ def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
     names = {worker.node for worker in workers}
     handles = hold_jobs(app, programs)
     server.stop_server(immediately=True)
-    until(lambda: all("heartbeat failed" in worker.said for worker in workers), "beats to fail")
+    until(lambda: all("heartbeat failed" in worker.printed for worker in workers), "beats to fail")
     pause_for_leases_to_end()
     server.start_server()
     programs.open_gate()
@@ -79,7 +79,7 @@ def test_an_outage_longer_than_every_lease_takes_no_job_from_nodes_that_live(
     assert sorted(int(n) for n in programs.ran()) == list(range(JOBS))
     assert outcomes(url) == {"succeeded": JOBS}
     assert {row[0] for row in rows(url, "SELECT DISTINCT node FROM windlass_done")} == names
-    assert "lost" not in "".join(worker.said for worker in workers)
+    assert "lost" not in "".join(worker.printed for worker in workers)
     left_in_good_order(*workers)
 
 
@@ -143,7 +143,7 @@ def test_connections_that_died_while_idle_are_not_used(app: Windlass, server: Em
     assert statuses(url) == {"PENDING": 2}
 
 
-def test_a_worker_that_starts_while_the_database_is_gone_waits_for_it(
+def test_a_worker_that_starts_during_an_outage_waits_for_the_database(
     app: Windlass, server: EmbeddedPostgres, url: str, programs: Programs
 ):
     """J7.8: `run_worker()` waits, says once for what, and starts by itself."""
@@ -156,5 +156,5 @@ def test_a_worker_that_starts_while_the_database_is_gone_waits_for_it(
     server.start_server()
     assert worker.node
     assert handle.result(90) == 1
-    assert worker.said.count("the store is not reachable") == 1
+    assert worker.printed.count("the store is not reachable") == 1
     left_in_good_order(worker)

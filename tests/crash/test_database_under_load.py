@@ -79,9 +79,9 @@ def left_without_a_flood(*workers: Program) -> None:
         worker.terminate()
     assert [worker.exit_code() for worker in workers] == [0] * len(workers)
     for worker in workers:
-        records = [line for line in worker.said.splitlines() if line.startswith(("INFO", "WARNING", "ERROR"))]
+        records = [line for line in worker.printed.splitlines() if line.startswith(("INFO", "WARNING", "ERROR"))]
         assert len(records) < MOST_LINES, "\n".join(records)  # an error of libpq has several lines
-        assert "Traceback" not in worker.said
+        assert "Traceback" not in worker.printed
 
 
 @pytest.mark.parametrize("immediately", [False, True], ids=["shut down", "crashed"])

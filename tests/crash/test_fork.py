@@ -14,8 +14,8 @@ def test_children_forked_from_a_busy_application_enqueue_and_wait_like_any_proce
     app = make_app(store_url)
     app.migrate()
     program = programs.start("forking", store_url, CHILDREN, environ={})
-    assert program.exit_code(90) == 0, program.said
-    assert "ended with status" not in program.said
+    assert program.exit_code(90) == 0, program.printed
+    assert "ended with status" not in program.printed
     by_threads = int(program.says(r"^enqueued (\d+)$")[1])
     with app.worker():
         assert app.bind(bodies.note, 1000).enqueue().join(90) is JobStatus.SUCCEEDED

@@ -52,10 +52,10 @@ def test_gates_with_a_wrong_count_of_permits_are_found(app: Windlass, store_url:
         until(lambda: programs.ran("began") == ["1"], "the job to hold its places")
         assert one(store_url, "SELECT holds FROM windlass_hot") == '["queue:mail","resource:stripe"]'
         check_invariants(store_url)
-        for how, (spoil, mend) in SPOILED.items():
+        for how, (spoil, repair) in SPOILED.items():
             rows(store_url, spoil)
             assert is_found(store_url), how
-            rows(store_url, mend)
+            rows(store_url, repair)
             check_gates(store_url)
         programs.open_gate()
         assert handle.result(90) == 1
@@ -115,8 +115,8 @@ def test_flows_that_count_or_release_wrongly_are_found(app: Windlass, store_url:
         until(lambda: one(store_url, "SELECT count(*) FROM windlass_done") == 5, "all but the last to end")
     check_invariants(store_url)
     check_settled_flows(store_url)
-    for how, (spoil, mend) in SPOILED_FLOWS.items():
+    for how, (spoil, repair) in SPOILED_FLOWS.items():
         rows(store_url, spoil)
         assert is_found(store_url, check_settled_flows), how
-        rows(store_url, mend)
+        rows(store_url, repair)
         check_settled_flows(store_url)

@@ -44,7 +44,7 @@ def gone(pids: list[int]) -> None:
     until(lambda: not any(map(is_alive, pids)), f"processes {pids} to end")
 
 
-def test_a_killed_worker_takes_its_processes_along(app: Windlass, store_url: str, programs: Programs, tmp_path: Path):
+def test_job_processes_end_with_their_killed_worker(app: Windlass, store_url: str, programs: Programs, tmp_path: Path):
     """J4.2, J7.4: SIGKILL of the worker; what it ran dies within a moment, and the job is finished by another one."""
     first = programs.start("process_worker", store_url)
     killed = first.node
@@ -119,7 +119,7 @@ subprocess.Popen([sys.executable, "-c", child, str(end), sys.argv[1]], pass_fds=
 
 
 @pytest.mark.parametrize("by_kernel", [True, False])
-def test_both_ways_to_die_with_the_worker_work(by_kernel: bool):
+def test_both_ways_to_end_with_the_worker_work(by_kernel: bool):
     """J4.2: by a signal of the kernel on Linux, by a thread elsewhere; programs that a body started die too."""
     command = [sys.executable, "-c", WATCHED, str(by_kernel)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as worker:

@@ -25,7 +25,7 @@ def loader_died(stage: Stage, trap: str) -> None:
     loader = stage.programs.start(
         "loader", stage.url, ITEMS, CHUNK, environ={**SHORT_LEASES, "WINDLASS_FAILPOINTS": trap}
     )
-    assert loader.exit_code() == KILLED, loader.said
+    assert loader.exit_code() == KILLED, loader.printed
     assert one(stage.url, CHILDREN) == one(stage.url, TOTAL), "what is stored is what the batch counts"
     check_flows(stage.url)
 
@@ -49,7 +49,7 @@ def ran(stage: Stage) -> dict[int, int]:
         ("batch.loaded=kill", ITEMS),
     ],
 )
-def test_killed_loader_goes_on_behind_the_last_committed_item(stage: Stage, trap: str, stored: int):
+def test_killed_loader_continues_after_the_last_committed_item(stage: Stage, trap: str, stored: int):
     """J8.4: a crash loses and doubles no item; the batch does not end before all of them are stored."""
     loader_died(stage, trap)
     assert one(stage.url, CHILDREN) == stored
@@ -66,7 +66,7 @@ def test_worker_killed_at_the_end_of_a_batch_has_not_ended_it(stage: Stage):
     """J8.4, J4.3: the last outcome, its count and the end of the batch are one; what follows runs once."""
     handle = loaded(stage)
     worker = stage.start("batch.ended=kill")
-    assert worker.exit_code() == KILLED, worker.said
+    assert worker.exit_code() == KILLED, worker.printed
     check_flows(stage.url)
     progress = handle.progress()
     assert (handle.status(), progress.complete, progress.completed < ITEMS) == ("PENDING", False, True)
@@ -80,7 +80,7 @@ def test_empty_batch_of_a_killed_loader_ends_once(stage: Stage):
     loader = stage.programs.start(
         "loader", stage.url, 0, CHUNK, environ={**SHORT_LEASES, "WINDLASS_FAILPOINTS": "batch.ended=kill"}
     )
-    assert loader.exit_code() == KILLED, loader.said
+    assert loader.exit_code() == KILLED, loader.printed
     handle = batch_of(stage.app, 0, CHUNK).enqueue()
     assert (handle.status(), handle.duplicate) == ("SUCCEEDED", False)
     stage.finished()
@@ -96,7 +96,7 @@ def test_cancel_of_a_killed_caller_is_carried_on(stage: Stage):
         handle.id,
         environ={**SHORT_LEASES, "WINDLASS_FAILPOINTS": "operation.after_commit=kill@2"},
     )
-    assert caller.exit_code() == KILLED, caller.said
+    assert caller.exit_code() == KILLED, caller.printed
     check_flows(stage.url)
     assert (handle.status(), one(stage.url, OPERATIONS)) == ("CANCELED", 1)
     rows(stage.url, AGED)

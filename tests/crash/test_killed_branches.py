@@ -34,7 +34,7 @@ def test_worker_killed_while_branches_are_judged_has_decided_nothing(stage: Stag
     """J8.2, J4.3, J7.4: neither outcome nor decisions are stored; the job runs again, each branch that fires once."""
     handle = branched(stage)
     worker = stage.start(f"{point}=kill", [VICTIM])
-    assert worker.exit_code() == KILLED, worker.said
+    assert worker.exit_code() == KILLED, worker.printed
     assert (one(stage.url, UNRELEASED), statuses(stage.url)) == (4, {"RUNNING": 1, "PENDING": 4})
     stage.finished()
     assert stage.history(handle) == ["lost", "succeeded"]
@@ -43,12 +43,12 @@ def test_worker_killed_while_branches_are_judged_has_decided_nothing(stage: Stag
     assert one(stage.url, GUARDED) == 0
 
 
-def test_job_that_is_given_up_lets_its_branches_ask_for_themselves(stage: Stage):
+def test_branches_of_a_job_without_an_attempt_call_their_own_predicates(stage: Stage):
     """J8.2, J7.4: no attempt was left to judge; what was released guarded runs once, or is not chosen."""
     handle = branched(stage)
     budget = {"WINDLASS_NODE__CRASH_BUDGET": "0"}
     worker = stage.start("run.after_body=kill", [VICTIM], budget)
-    assert worker.exit_code() == KILLED, worker.said
+    assert worker.exit_code() == KILLED, worker.printed
     stage.finished(environ=budget)
     assert (stage.history(handle), stage.app.get(handle.id).reason) == (["lost"], "worker_lost")
     assert ran(stage) == {0: 1, 1: 1}
@@ -63,7 +63,7 @@ def test_worker_killed_while_it_releases_guarded_followers_has_released_none(sta
     budget = {"WINDLASS_NODE__CRASH_BUDGET": "0"}
     assert stage.start("run.after_body=kill", [VICTIM], budget).exit_code() == KILLED
     second = stage.start("recovery.before_commit=kill", [VICTIM], budget)
-    assert second.exit_code() == KILLED, second.said
+    assert second.exit_code() == KILLED, second.printed
     assert (one(stage.url, GUARDED), one(stage.url, UNRELEASED)) == (0, 4)
     stage.finished(environ=budget)
     assert (stage.app.get(handle.id).reason, ran(stage)) == ("worker_lost", {0: 1, 1: 1})

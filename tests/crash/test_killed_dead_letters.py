@@ -39,7 +39,9 @@ def kept(url: str) -> tuple[int, int, int]:
     return letters, int(counted), one(url, "SELECT count(*) FROM windlass_alert")
 
 
-def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_url: str, programs: Programs):
+def test_a_worker_killed_before_the_commit_stores_neither_dead_letter_nor_alert(
+    app: Windlass, store_url: str, programs: Programs
+):
     """P9.C6, J5.4: not FAILED, no dead letter, no alert; another worker runs it again, then there is one of each."""
     handle = killed(app, programs, store_url, "before")
     assert (handle.status(), kept(store_url)) == (JobStatus.RUNNING, (0, 0, 0))
@@ -50,7 +52,9 @@ def test_a_worker_killed_before_the_commit_leaves_neither(app: Windlass, store_u
     assert app.dead_letters.get(handle.id).error_message == "ValueError: no 7"
 
 
-def test_a_worker_killed_after_the_commit_leaves_all_of_it(app: Windlass, store_url: str, programs: Programs):
+def test_a_worker_killed_after_the_commit_has_stored_dead_letter_and_alert(
+    app: Windlass, store_url: str, programs: Programs
+):
     """P9.C6, J5.4: FAILED with its dead letter and its alert, which need no later write."""
     handle = killed(app, programs, store_url, "after")
     assert (handle.status(), kept(store_url)) == (JobStatus.FAILED, (1, 1, 1))

@@ -13,7 +13,7 @@ from tests.support.programs import SHORT_LEASES
 from tests.support.waiting import until
 from windlass import JobHandle, JobStatus
 
-NOBODY = "nobody"
+UNUSED_QUEUE = "nobody"
 """A queue without jobs: a node that serves only it has duties, and runs nothing."""
 SHORTER_LEASES = {**SHORT_LEASES, "WINDLASS_NODE__HEARTBEAT_INTERVAL": "0.25"}
 ARCHIVES = {**SHORTER_LEASES, "WINDLASS_JOBS__RETENTION": "0", "WINDLASS_JOBS__ARCHIVE_INTERVAL": "0.05"}
@@ -50,8 +50,8 @@ def seen(stage: Stage, handles: Sequence[JobHandle[Any]]) -> list[object]:
 
 
 def dies(stage: Stage, failpoints: str, environ: dict[str, str]) -> None:
-    worker = stage.start(failpoints, [NOBODY], environ)
-    assert worker.exit_code() == KILLED, f"it did not die at {failpoints}:\n{worker.said}"
+    worker = stage.start(failpoints, [UNUSED_QUEUE], environ)
+    assert worker.exit_code() == KILLED, f"it did not die at {failpoints}:\n{worker.printed}"
 
 
 def test_an_archive_move_that_is_killed_in_the_middle_is_taken_over_and_moves_each_job_once(stage: Stage):
@@ -101,7 +101,7 @@ def test_a_purge_that_is_killed_deletes_a_dead_letter_with_all_that_is_kept_of_i
 
 
 def kept_by_the_dead(stage: Stage) -> None:
-    """What a node that is no more has left: the place of a body that went on after its job was canceled."""
+    """A permit of a dead node: held by a body that ran on after its job was canceled."""
     stage.app.configure_resource("stripe", 1)
     nobody = UUID(int=0)
     rows(stage.url, "UPDATE windlass_gate SET in_use = 1 WHERE name = 'resource:stripe'")

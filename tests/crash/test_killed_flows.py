@@ -20,7 +20,7 @@ from windlass.stores.plans.flows import MOST_ROWS
 MANY = MOST_ROWS + 100
 """More followers than one transaction writes."""
 VICTIM, OTHERS = "victim", "others"
-"""Queues: those who are to die serve one of them, so that no attempt of a follower is cut off."""
+"""Queues: workers that will be killed serve one of them, so that no attempt of a follower is cut off."""
 SWEEPS = {"WINDLASS_NODE__SWEEP_INTERVAL": "0.2"}
 UNRELEASED = "SELECT count(*) FROM windlass_hot WHERE due IS NULL"
 NOTED = "SELECT count(*) FROM windlass_group_delta"
@@ -48,7 +48,7 @@ def died_at(stage: Stage, trap: str) -> Program:
     point, at, nth = trap.partition("@")
     worker = stage.start(f"{point}=kill{at}{nth}", [VICTIM])
     code = worker.exit_code()
-    assert code == KILLED, f"it did not die at {trap} but ended with {code}:\n{worker.said}"
+    assert code == KILLED, f"it did not die at {trap} but ended with {code}:\n{worker.printed}"
     check_flows(stage.url)
     return worker
 
@@ -119,7 +119,7 @@ def held_groups(url: str) -> Iterator[None]:
         yield
 
 
-def test_worker_killed_before_it_settles_leaves_its_counts_to_the_checks(pg_stage: Stage):
+def test_counts_of_a_worker_killed_before_settlement_are_settled_by_the_checks(pg_stage: Stage):
     """J8.3, J7.5: outcome and note are stored; another node counts them, and releases the join once."""
     group(head(pg_stage, number=1), head(pg_stage, number=2)).then(follower(pg_stage, 3)).enqueue()
     with held_groups(pg_stage.url):
@@ -137,7 +137,7 @@ def test_worker_killed_while_it_settles_has_settled_nothing(pg_stage: Stage):
     with held_groups(pg_stage.url):
         worker = pg_stage.start("settle.before_commit=kill", [VICTIM])
         until(lambda: one(pg_stage.url, NOTED) >= 1, "a count to be noted")
-    assert worker.exit_code() == KILLED, worker.said
+    assert worker.exit_code() == KILLED, worker.printed
     assert one(pg_stage.url, NOTED) >= 1
     pg_stage.finished(environ=SWEEPS)
     assert ran(pg_stage)[3] == 1
@@ -175,12 +175,12 @@ def test_release_of_a_killed_worker_is_carried_on(stage: Stage, point: str):
 
 def caller_died(stage: Stage, program: str, job: Any, trap: str) -> None:
     caller = stage.programs.start(program, stage.url, job, environ={**SHORT_LEASES, "WINDLASS_FAILPOINTS": trap})
-    assert caller.exit_code() == KILLED, caller.said
+    assert caller.exit_code() == KILLED, caller.printed
     check_flows(stage.url)
 
 
 def test_cascade_of_a_killed_caller_is_carried_on(stage: Stage):
-    """J8.6, J2.2: who cancels a job with many followers dies after its first commit."""
+    """J8.6, J2.2: a caller that cancels a job with many followers dies after its first commit."""
     handle = fan(stage, bodies.note).enqueue()
     caller_died(stage, "steerer", handle.id, "operation.after_commit=kill")
     assert statuses(stage.url) == {"CANCELED": 1 + MOST_ROWS, "PENDING": MANY - MOST_ROWS}
@@ -217,7 +217,7 @@ def test_caller_killed_between_waves_of_a_revival_has_released_nothing(stage: St
     assert ran(stage) == dict.fromkeys(range(MANY + 1), 1)
 
 
-def test_retry_finishes_the_cascade_that_a_killed_worker_has_left(stage: Stage):
+def test_retry_finishes_the_cascade_of_a_killed_worker(stage: Stage):
     """J2.4, J8.6: what is left of it would cancel what the retry has revived; so each follower runs once."""
     handle = fan(stage, bodies.fail_while_shut).enqueue()
     died_at(stage, "operation.after_commit")

@@ -36,7 +36,7 @@ def handed_over(stage: PipelineStage, dead: DeadWorker) -> int:
 
 
 def test_a_worker_that_dies_between_two_targets_hands_over_to_each_once(pipeline_stage: PipelineStage):
-    """P9.C7, P7.1: before the commit nobody has anything, after it both have all; no step is called again."""
+    """P9.C7, P7.1: before the commit neither target has an item, after it both have all; no step is called again."""
     stage = pipeline_stage
     points = {
         "publish.first_target_written": ("publisher", Order("o0", FEW)),
@@ -53,7 +53,7 @@ def test_a_worker_that_dies_between_two_targets_hands_over_to_each_once(pipeline
         assert stage.counts("named")[dead.order.name] == 1, dead.point
 
 
-def test_a_worker_that_dies_between_two_chunks_goes_on_behind_the_last_one(pipeline_stage: PipelineStage):
+def test_a_publication_continues_after_the_last_chunk_of_a_killed_worker(pipeline_stage: PipelineStage):
     """P9.C7, P7.1: what is stored is not handed over again, in the middle of a chunk nothing of it is."""
     stage = pipeline_stage
     points = {
@@ -103,7 +103,7 @@ def test_a_build_that_publishes_outside_of_the_success_is_found(pipeline_stage: 
     for number, build in enumerate(("", "published apart")):
         stage.submit("publisher", Order(f"o{number}", FEW), f"victim-{number}")
         dying = stage.start("completer.before_commit=kill", f"victim-{number}", {"TEST_BROKEN_BUILD": build})
-        assert dying.exit_code() == KILLED, dying.said
+        assert dying.exit_code() == KILLED, dying.printed
         assert (rule in broken_rules(stage.url)) == bool(build)
 
 

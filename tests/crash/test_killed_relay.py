@@ -34,7 +34,7 @@ class Scene:
         """A worker that dies at a point."""
         worker = self.start(f"{failpoint}=kill")
         code = worker.exit_code()
-        assert code == KILLED, f"it did not die at {failpoint} but ended with {code}:\n{worker.said}"
+        assert code == KILLED, f"it did not die at {failpoint} but ended with {code}:\n{worker.printed}"
         return worker
 
     def all_settled(self) -> None:
@@ -59,7 +59,7 @@ def scene(store_url: str, programs: Programs) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("point", ["relay.claimed", "relay.delivered"])
-def test_a_killed_relay_leaves_every_hand_off_to_the_next_one(scene: Scene, point: str):
+def test_hand_offs_of_a_killed_relay_are_delivered_by_the_next_one(scene: Scene, point: str):
     """P9.C10 relay.claimed, P9.C7 relay.delivered: each is admitted once, by its key, and its source runs no more."""
     hand_off(scene.url, "crm", KEYS)
     scene.killed(point)
@@ -120,7 +120,7 @@ def test_a_reject_and_a_dead_letter_outlive_a_crash_before_their_delivery(
     }
 
 
-def test_a_crash_before_the_commit_leaves_neither_a_dead_letter_nor_its_delivery(scene: Scene):
+def test_a_crash_before_the_commit_stores_neither_a_dead_letter_nor_its_delivery(scene: Scene):
     """P9.C6: both are there, or neither is."""
     scene.given.sieve.submit(-1)
     scene.killed("dead_letter.before_commit")

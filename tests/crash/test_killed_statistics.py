@@ -8,7 +8,7 @@ from tests.support.facts import one
 from tests.support.programs import SHORT_LEASES
 from tests.support.waiting import until
 
-NOBODY = "nobody"
+UNUSED_QUEUE = "nobody"
 """A queue without jobs: a node that serves only it does duties, and ends no job."""
 JOBS = 40
 OFTEN = {"WINDLASS_NODE__STATISTICS_INTERVAL": "0.05"}
@@ -34,7 +34,7 @@ def leave_counts(stage: Stage) -> int:
 
 
 def succeeded(stage: Stage) -> dict[str, int]:
-    return {queue.name: queue.last_hour.succeeded for queue in stage.app.queues() if queue.name != NOBODY}
+    return {queue.name: queue.last_hour.succeeded for queue in stage.app.queues() if queue.name != UNUSED_QUEUE}
 
 
 def test_a_node_killed_while_it_adds_up_loses_and_doubles_nothing(stage: Stage):
@@ -42,13 +42,13 @@ def test_a_node_killed_while_it_adds_up_loses_and_doubles_nothing(stage: Stage):
     left = leave_counts(stage)
     everything = {"q0": JOBS // 2, "q1": JOBS // 2}
     for point in ("statistics.taken", "statistics.before_commit"):
-        assert stage.start(f"{point}=kill", [NOBODY], OFTEN).exit_code() == KILLED, point
+        assert stage.start(f"{point}=kill", [UNUSED_QUEUE], OFTEN).exit_code() == KILLED, point
         assert (one(stage.url, NOT_ADDED_UP), one(stage.url, ADDED_UP)) == (left, 0), point
         assert succeeded(stage) == everything, point
-    assert stage.start("statistics.after_commit=kill", [NOBODY], OFTEN).exit_code() == KILLED
+    assert stage.start("statistics.after_commit=kill", [UNUSED_QUEUE], OFTEN).exit_code() == KILLED
     assert (one(stage.url, NOT_ADDED_UP), one(stage.url, ADDED_UP)) == (0, JOBS)
     assert succeeded(stage) == everything
-    sound = stage.start("", [NOBODY], OFTEN)
+    sound = stage.start("", [UNUSED_QUEUE], OFTEN)
     before = one(stage.url, "SELECT passed_at FROM windlass_lease WHERE name = 'statistics'")
     passed_on = f"SELECT count(*) FROM windlass_lease WHERE name = 'statistics' AND passed_at > {before}"
     until(lambda: one(stage.url, passed_on) == 1, "the next node to take the duty up")
@@ -69,7 +69,7 @@ def test_nodes_that_add_up_while_jobs_end_and_one_of_them_fails_count_each_job_o
 
     def it_came_to_harm() -> bool:
         handles.extend(stage.app.enqueue_many([stage.app.bind(bodies.note, number) for number in range(5)]))
-        return "failpoint statistics.before_commit" in doomed.said
+        return "failpoint statistics.before_commit" in doomed.printed
 
     until(it_came_to_harm, "the lease to come to the one that fails")
     for handle in handles:

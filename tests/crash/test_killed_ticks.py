@@ -21,12 +21,12 @@ def start(stage: Stage, schedules: str, failpoints: str = "", **environ: str) ->
 
 def dies(stage: Stage, schedules: str, point: str) -> None:
     worker = start(stage, schedules, f"{point}=kill")
-    assert worker.exit_code() == KILLED, f"it did not die at {point}:\n{worker.said}"
+    assert worker.exit_code() == KILLED, f"it did not die at {point}:\n{worker.printed}"
 
 
 def stop(stage: Stage, worker: Program) -> None:
     worker.terminate()
-    assert worker.exit_code() == 0, worker.said
+    assert worker.exit_code() == 0, worker.printed
     stage.in_order()
 
 

@@ -19,7 +19,7 @@ def callers_killed_at(stage: Stage, point: str, kinds: dict[str, int]) -> list[P
         stage.programs.start("submitter", stage.url, kind, number, environ=environ) for kind, number in kinds.items()
     ]
     assert [caller.exit_code() for caller in callers] == [KILLED] * len(callers)
-    assert [caller for caller in callers if "stored" in caller.said] == []
+    assert [caller for caller in callers if "stored" in caller.printed] == []
     return callers
 
 
@@ -30,7 +30,7 @@ def test_a_caller_killed_before_its_commit_has_stored_nothing(stage: Stage):
     stage.in_order()
 
 
-def test_what_a_killed_caller_had_committed_runs_without_its_help(stage: Stage):
+def test_committed_jobs_of_a_killed_caller_run(stage: Stage):
     """P9.C0, J1.4: stored is stored; a caller that comes back with its key is given the job it had stored."""
     callers_killed_at(stage, "submit.after_commit", KINDS)
     assert statuses(stage.url) == {"PENDING": len(NUMBERS)}
@@ -51,7 +51,7 @@ def test_callers_killed_while_they_make_the_tables_leave_a_file_that_others_can_
         environ = {**SHORT_LEASES, "WINDLASS_FAILPOINTS": f"store.before_commit=kill@{nth}"}
         assert programs.start("submitter", sqlite_url, "one", nth, environ=environ).exit_code() == KILLED
     sound = programs.start("submitter", sqlite_url, "one", 9)
-    assert sound.exit_code() == 0, sound.said
+    assert sound.exit_code() == 0, sound.printed
     assert statuses(sqlite_url) == {"PENDING": 1}
     assert one(sqlite_url, "PRAGMA integrity_check") == "ok"
 
@@ -77,7 +77,7 @@ def test_a_cancel_that_was_not_committed_has_changed_nothing(stage: Stage):
     stage.programs.open_gate()
     assert runs.result(90) == 1
     assert stage.history(runs) == ["succeeded"]
-    assert "was canceled" not in worker.said
+    assert "was canceled" not in worker.printed
 
 
 def test_a_cancel_that_was_committed_reaches_the_body_although_its_caller_died(stage: Stage):

@@ -11,7 +11,7 @@ from tests.support.waiting import until
 from windlass import JobStatus
 from windlass.domain.clock import from_micros
 
-NOBODY = "nobody"
+UNUSED_QUEUE = "nobody"
 """A queue without jobs: a node that serves only it recovers, and runs nothing."""
 JOBS = 6
 RUNNING_OF = "SELECT count(*) FROM windlass_hot WHERE status = 'RUNNING' AND node = '{}'"
@@ -75,12 +75,12 @@ def test_recovery_killed_at_any_point_is_taken_up_by_the_next_and_done_once(stag
     node = lose_a_worker(stage, JOBS)
     for point in ("recovery.marked", "recovery.attempt_written@4", "recovery.before_commit"):
         name, at, nth = point.partition("@")
-        assert stage.start(f"{name}=kill{at}{nth}", [NOBODY]).exit_code() == KILLED, point
+        assert stage.start(f"{name}=kill{at}{nth}", [UNUSED_QUEUE]).exit_code() == KILLED, point
         check_gates(stage.url)
         assert one(stage.url, RUNNING_OF.format(node)) == JOBS, f"what died at {point} has committed nothing"
         assert one(stage.url, "SELECT count(*) FROM windlass_attempt") == 0
         assert one(stage.url, f"SELECT state FROM windlass_node WHERE id = '{node}'") == "lost"
-    assert stage.start("recovery.after_commit=kill", [NOBODY]).exit_code() == KILLED
+    assert stage.start("recovery.after_commit=kill", [UNUSED_QUEUE]).exit_code() == KILLED
     assert statuses(stage.url) == {"PENDING": JOBS}
     stage.in_order()
     stage.finished()
@@ -88,13 +88,13 @@ def test_recovery_killed_at_any_point_is_taken_up_by_the_next_and_done_once(stag
     assert sorted(int(n) for n in stage.programs.ran()) == list(range(JOBS))
 
 
-def test_three_that_recover_at_once_while_one_of_them_dies_bring_each_job_back_once(stage: Stage):
+def test_concurrent_recoveries_requeue_each_job_once_although_one_of_them_dies(stage: Stage):
     """P9.C10, J7.2, J7.4: one stands still in the middle of its batch until the others are there, and then dies."""
     jobs = 20
     lose_a_worker(stage, jobs)
-    doomed = stage.start("recovery.attempt_written=sleep:3@2;recovery.attempt_written=kill@3", [NOBODY])
+    doomed = stage.start("recovery.attempt_written=sleep:3@2;recovery.attempt_written=kill@3", [UNUSED_QUEUE])
     doomed.says("failpoint recovery.attempt_written: sleep")
-    others = [stage.start("recovery.attempt_written=sleep:0.02", [NOBODY]) for _ in range(2)]
+    others = [stage.start("recovery.attempt_written=sleep:0.02", [UNUSED_QUEUE]) for _ in range(2)]
     assert doomed.exit_code() == KILLED
     until(lambda: statuses(stage.url) == {"PENDING": jobs}, "all jobs to be brought back")
     for other in others:
@@ -102,7 +102,7 @@ def test_three_that_recover_at_once_while_one_of_them_dies_bring_each_job_back_o
         other.terminate()
         assert other.exit_code() == 0
     stage.in_order()
-    assert sum(int(count) for other in others for count in _recovered(other.said)) == jobs
+    assert sum(int(count) for other in others for count in _recovered(other.printed)) == jobs
     stage.finished()
     assert rows(stage.url, "SELECT DISTINCT attempts, crash_count, fence FROM windlass_done") == [(1, 1, 3)]
 
@@ -116,10 +116,10 @@ def test_giving_a_job_up_is_one_transaction_too(stage: Stage):
     stage.app.bind(bodies.kill_its_process, 0).using(business_key="poison", on_failure=bodies.mourn).enqueue()
     strict = {"WINDLASS_NODE__CRASH_BUDGET": "0"}
     assert stage.programs.worker(stage.url, environ={**SHORT_LEASES, **strict}).exit_code() == KILLED
-    assert stage.start("recovery.given_up=kill", [NOBODY], strict).exit_code() == KILLED
+    assert stage.start("recovery.given_up=kill", [UNUSED_QUEUE], strict).exit_code() == KILLED
     assert statuses(stage.url) == {"RUNNING": 1}
     assert one(stage.url, "SELECT count(*) FROM windlass_attempt") == 0
-    judge = stage.start("", [NOBODY], strict)
+    judge = stage.start("", [UNUSED_QUEUE], strict)
     until(lambda: statuses(stage.url).get("FAILED") == 1, "the job to be given up")
     assert judge.node
     judge.terminate()

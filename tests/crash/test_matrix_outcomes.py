@@ -78,7 +78,7 @@ def test_a_retry_spends_its_attempt_with_its_commit_and_waits_for_its_time(stage
     assert second.picked_at >= kept.due_at
 
 
-def test_a_failure_for_good_is_there_with_all_that_belongs_to_it_or_not_at_all(stage: Stage):
+def test_a_final_failure_is_stored_with_all_its_follow_ups_or_not_at_all(stage: Stage):
     """P9.C6, J5.4, J5.5: state, error, reason, history, key and callback stand or fall together."""
     calls = {
         point: stage.app.bind(bodies.wordless, n).using(business_key=f"order-{n}", on_failure=bodies.mourn)

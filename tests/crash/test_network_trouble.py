@@ -18,34 +18,34 @@ from windlass.stores.postgres import listener, session, thread_wire, wire
 from windlass.stores.postgres.url import conninfo
 
 JOBS = 40
-PATIENCE = 1.5
+TIMEOUT = 1.5
 """Seconds after which a call without an answer is given up here; 30 in real life."""
 
 
 @pytest.fixture
 def app(proxy: TcpProxy, programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Windlass]:
     del programs  # its environment is where bodies write
-    monkeypatch.setattr(session, "STATEMENT_TIMEOUT", PATIENCE)
+    monkeypatch.setattr(session, "STATEMENT_TIMEOUT", TIMEOUT)
     application = make_app(proxy.unpooled_url)
     application.migrate()
     yield application
     application.close()
 
 
-def test_a_network_that_swallows_everything_is_noticed_and_work_goes_on_once_it_is_back(
+def test_a_silent_network_is_detected_and_jobs_continue_once_it_is_back(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, caplog: pytest.LogCaptureFixture
 ):
     """J7.8: no call waits for ever on a line that is open and silent, neither a worker's nor a caller's."""
     held = [app.bind(bodies.hold if n % 2 else bodies.hold_in_thread, n).enqueue() for n in range(4)]
     with app.worker(concurrency=10):
         until(lambda: len(programs.ran("began")) == 4, "the bodies to begin")
-        proxy.fall_silent()
+        proxy.stop_forwarding()
         programs.open_gate()
         until(lambda: len(programs.ran()) == 4, "the bodies to end without a database")
         with pytest.raises(StoreUnavailableError, match="does not answer"):
             app.bind(bodies.note, 100).enqueue()
         until(lambda: "completer failed" in caplog.text and "heartbeat failed" in caplog.text, "both to notice")
-        proxy.speak_again()
+        proxy.forward_again()
         assert [handle.result(90) for handle in held] == [0, 1, 2, 3]
         assert app.bind(bodies.note, 101).enqueue().result(90) == 101
     assert sorted(int(n) for n in programs.ran()) == [0, 1, 2, 3, 101]
@@ -63,9 +63,9 @@ def test_notifications_are_received_again_once_the_network_is_back(
     listening, elsewhere = make_app(proxy.unpooled_url, settings=seldom), make_app(pg_url)
     with listening.worker():
         assert elsewhere.bind(bodies.note, 0).enqueue().result(90) == 0
-        proxy.fall_silent()
+        proxy.stop_forwarding()
         until(lambda: listeners(pg_url) == 1, "the silent line to be given up; who waits for the result listens too")
-        proxy.speak_again()
+        proxy.forward_again()
         until(lambda: listeners(pg_url) == 2, "the worker to listen again")
         assert elsewhere.bind(bodies.note, 1).enqueue().result(90) == 1
     for application in (listening, elsewhere):
@@ -102,7 +102,7 @@ def test_a_worker_that_hangs_inside_a_transaction_does_not_keep_its_jobs(pg_url:
     handle = app.bind(bodies.pay, 7).using(on_success=bodies.follow).enqueue()
     stop_there = {**SHORT_LEASES, "WINDLASS_FAILPOINTS": "completer.before_commit=stop@1"}
     first = programs.worker(impatient, environ=stop_there)
-    until(lambda: "failpoint completer.before_commit: stop" in first.said, "the first worker to stand still")
+    until(lambda: "failpoint completer.before_commit: stop" in first.printed, "the first worker to stand still")
     second = programs.worker(impatient)
     assert handle.result(90) == 7
     until(lambda: statuses(pg_url) == {"SUCCEEDED": 2}, "the callback to run")
@@ -126,7 +126,7 @@ def test_the_limit_of_a_call_does_not_end_calls_that_are_answered(
     """J7.8: connections that are used for longer than any call may take, one call after the other, are left alone."""
     stored = 0
     for module in (wire, thread_wire):
-        monkeypatch.setattr(module, "monotonic", lambda: stored * PATIENCE / 2)
+        monkeypatch.setattr(module, "monotonic", lambda: stored * TIMEOUT / 2)
     for number in range(10):
         app.bind(bodies.note, number).enqueue()
         stored += 1

@@ -74,7 +74,7 @@ def at_rest(stage: PipelineStage) -> bool:
 
 def is_working(stage: PipelineStage, worker: Program) -> bool:
     """Whether a worker is ready and runs something; one that still starts would die for nothing."""
-    ready = re.search(r"^ready (\S+)$", worker.said, re.MULTILINE)
+    ready = re.search(r"^ready (\S+)$", worker.printed, re.MULTILINE)
     return ready is not None and one(stage.url, RUNNING_OF.format(ready[1])) > 0
 
 

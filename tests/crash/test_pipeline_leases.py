@@ -5,7 +5,7 @@ from functools import partial
 from tests.crash.programs.pipelines import BUFFER, Order
 from tests.support.crashing import KILLED
 from tests.support.facts import literal, one, rows
-from tests.support.freezing import while_nobody_writes
+from tests.support.freezing import while_no_write_runs
 from tests.support.pipeline_crashing import PipelineStage
 from tests.support.pipeline_invariants import broken_rules
 from tests.support.programs import Program
@@ -50,7 +50,7 @@ def stopped_past_its_lease(stage: PipelineStage, run: ExecutionHandle, build: st
     began(stage)
     second = stage.start()
     assert second.node
-    with while_nobody_writes(stage.url):
+    with while_no_write_runs(stage.url):
         first.freeze()
     stage.programs.open_gate()
     until(lambda: (stage.value(run, "status") != "OPEN") or ("retry", 2) in stage.log(run), "the other to go on")
@@ -59,7 +59,7 @@ def stopped_past_its_lease(stage: PipelineStage, run: ExecutionHandle, build: st
     return first
 
 
-def test_a_stopped_worker_brings_its_step_too_late(pipeline_stage: PipelineStage):
+def test_a_late_checkpoint_of_a_stopped_worker_is_refused(pipeline_stage: PipelineStage):
     """P9.C5b, P2.4: the checkpoint of a step is refused by its fence and counted; the second one's result stands."""
     stage = pipeline_stage
     run = stage.submit("steps", Order("o0", holds=1))
@@ -73,7 +73,7 @@ def test_a_stopped_worker_brings_its_step_too_late(pipeline_stage: PipelineStage
     stage.in_order()
 
 
-def test_a_stopped_worker_brings_its_item_too_late(pipeline_stage: PipelineStage):
+def test_a_late_item_of_a_stopped_worker_is_refused(pipeline_stage: PipelineStage):
     """P9.C5b, P2.4: the same for an item of a part."""
     stage = pipeline_stage
     run = stage.submit("ordered", Order("o0", LINES, holds=3))
@@ -112,7 +112,7 @@ def feed(stage: PipelineStage, run: ExecutionHandle) -> int:
             worker.terminate()
             assert worker.exit_code() == 0
             return deaths
-        assert worker.exit_code() == KILLED, worker.said
+        assert worker.exit_code() == KILLED, worker.printed
         deaths += 1
         assert deaths < 10, "it kills its workers for ever"
 
@@ -168,7 +168,7 @@ def test_sweepers_make_executions_due_once(pipeline_stage: PipelineStage):
         assert other.node
         other.terminate()
         assert other.exit_code() == 0
-    assert sum(other.said.count(f"{EXECUTIONS} executions or parts of them waited") for other in others) == 1
+    assert sum(other.printed.count(f"{EXECUTIONS} executions or parts of them waited") for other in others) == 1
     stage.finished()
     for number, run in enumerate(runs):
         assert run.result(1) == f"o{number}"

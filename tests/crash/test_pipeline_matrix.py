@@ -39,7 +39,7 @@ def test_a_submission_is_stored_whole_or_not_at_all(pipeline_stage: PipelineStag
     for point, stored in (("submit.before_commit", 0), ("submit.after_commit", 1)):
         environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
         caller = stage.programs.start("pipeline_caller", stage.url, "submit", "order-1", environ=environ)
-        assert caller.exit_code() == KILLED, caller.said
+        assert caller.exit_code() == KILLED, caller.printed
         for table in ("execution", "transition", "hot", "job"):
             assert one(stage.url, f"SELECT count(*) FROM windlass_{table}") == stored, (point, table)
     stage.in_order()
@@ -86,7 +86,7 @@ def test_an_item_whose_write_was_not_committed_runs_again_with_the_same_keys(pip
         assert stage.programs.ran("total").count(str(dead.run.id)) == 1
 
 
-def test_what_follows_a_committed_boundary_starts_without_a_wakeup(pipeline_stage: PipelineStage):
+def test_the_step_after_a_committed_boundary_starts_without_a_wakeup(pipeline_stage: PipelineStage):
     """P9.C2, P2.3: the finished step is not called again, and the next one is called once."""
     stage = pipeline_stage
     found = stage.killed_at(
@@ -162,7 +162,7 @@ def test_a_retry_of_an_item_spends_its_attempt_with_its_commit(pipeline_stage: P
     assert stage.starts("price", "o1.0")[1] >= due
 
 
-def test_a_failure_for_good_is_there_with_its_status_or_not_at_all(pipeline_stage: PipelineStage):
+def test_a_final_failure_is_stored_with_its_status_or_not_at_all(pipeline_stage: PipelineStage):
     """P9.C6, P6.2: of a step, of an item in the claim of the execution, and of an item in a part."""
     stage = pipeline_stage
     found = stage.killed_at(
@@ -218,7 +218,7 @@ def test_a_redrive_opens_an_execution_once(pipeline_stage: PipelineStage):
     for point, opened in (("redrive.before_commit", 0), ("redrive.after_commit", 1)):
         environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
         caller = stage.programs.start("pipeline_caller", stage.url, "redrive", run.id, environ=environ)
-        assert caller.exit_code() == KILLED, caller.said
+        assert caller.exit_code() == KILLED, caller.printed
         assert stage.value(run, "row_version") == version + opened
         assert (stage.value(run, "status") == "OPEN") == bool(opened)
         stage.in_order()

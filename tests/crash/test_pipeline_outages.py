@@ -66,7 +66,7 @@ def test_reads_that_are_cut_off_fail_no_step(app: Windlass, proxy: TcpProxy, pg_
     check(app, proxy, pg_url, READS[read], called, shop_of(app, called, total))
 
 
-def test_a_stream_on_the_loop_whose_reads_are_cut_off_goes_on(app: Windlass, proxy: TcpProxy, pg_url: str):
+def test_an_async_stream_continues_after_its_reads_were_cut_off(app: Windlass, proxy: TcpProxy, pg_url: str):
     """P9.C8, J7.8: the same for a reduction that awaits its items."""
     called: Counter[object] = Counter()
 

@@ -35,7 +35,7 @@ def cut(proxy: TcpProxy, mark: bytes, times: int, *, arrives: bool) -> None:
 def test_a_step_whose_commit_was_cut_off_is_written_once(
     app: Windlass, proxy: TcpProxy, pg_url: str, arrives: bool, caplog: pytest.LogCaptureFixture
 ):
-    """P9.C8, P2.4: the mark of the write tells whether it was committed; no step is called again."""
+    """P9.C8, P2.4: the mark of the write shows whether it was committed; no step is called again."""
     steps = app.pipeline("steps", version="1")
     called: Counter[str] = Counter()
 

@@ -88,7 +88,7 @@ def test_an_answer_is_stored_with_its_wakeup_or_not_at_all(pipeline_stage: Pipel
         for point, stored in (("answer.before_commit", 0), ("answer.after_commit", 1)):
             environ = {"WINDLASS_FAILPOINTS": f"{point}=kill"}
             caller = stage.programs.start("pipeline_caller", stage.url, "answer", name, environ=environ)
-            assert caller.exit_code() == KILLED, caller.said
+            assert caller.exit_code() == KILLED, caller.printed
             waiting = [wait.interaction_id for wait in waits_of(stage.app)]
             assert (name not in waiting) == stored, point
         assert run.join(RUN) is ExecutionStatus.SUCCEEDED

@@ -44,7 +44,7 @@ def refusal(app: Windlass) -> str:
     return str(refused.value)
 
 
-def test_a_server_that_only_lets_read_is_away_until_it_lets_write_again(
+def test_a_read_only_server_is_unavailable_until_it_accepts_writes_again(
     app: Windlass, pg_url: str, programs: Programs, caplog: pytest.LogCaptureFixture
 ):
     """J7.8: no session that may only read is kept; outcomes are written, and new jobs run, once others may write."""

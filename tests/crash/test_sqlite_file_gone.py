@@ -130,11 +130,11 @@ def test_an_embedded_worker_ends_when_its_file_is_lost(
     assert [line for line in logged if "cannot be written" in line and str(handle.id) in line]
 
 
-async def test_a_worker_on_the_callers_loop_ends_alike(app: Windlass, file: Path):
+async def test_a_worker_on_the_callers_loop_ends_too(app: Windlass, file: Path):
     """J7.8."""
     async with app.worker() as worker:
         delete_all(file)
-        while worker.failure is None:  # noqa: ASYNC110 - nobody tells of it
+        while worker.failure is None:  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0.01)
         assert worker.node is None
 

@@ -55,7 +55,7 @@ def test_an_open_transaction_of_this_program_is_named_as_the_holder(app: Windlas
 
 
 @pytest.mark.usefixtures("short")
-async def test_an_open_transaction_is_named_to_coroutines_alike(app: Windlass, own: sqlite3.Connection):
+async def test_an_open_transaction_is_named_in_errors_of_coroutines_too(app: Windlass, own: sqlite3.Connection):
     """J7.8, J10.3."""
     app.migrate()
     own.execute("BEGIN IMMEDIATE")
@@ -124,7 +124,7 @@ def test_a_long_transaction_of_the_programs_own_writer_is_named(app: Windlass, m
         assert running.result(90) == "done", "what has begun is not given up"
 
 
-def test_a_stopped_process_that_holds_the_lock_file_is_named_and_readers_go_on(
+def test_a_stopped_process_that_holds_the_lock_file_is_named_and_readers_continue(
     app: Windlass, sqlite_url: str, programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """J7.8: waiting for our own lock file ends, too."""

@@ -65,7 +65,7 @@ def test_a_file_without_write_permission_is_refused_clearly_and_used_once_it_is_
     app.close()
 
 
-def test_a_file_that_cannot_grow_holds_work_up_and_loses_none_of_it(sqlite_url: str, programs: Programs):
+def test_a_file_that_cannot_grow_delays_jobs_and_loses_none(sqlite_url: str, programs: Programs):
     """J7.8: enqueues say why they fail, results wait in the worker; all goes on once there is room."""
     child = programs.start("sqlite_trouble", "full", sqlite_url)
     refusal = child.says(r"^refused: SQLite database \S+: (.*)$", 60)[1]
@@ -99,7 +99,7 @@ def fill(app: Windlass, stored: list[Any]) -> None:
         stored.append(app.bind(bodies.note, number).enqueue())
 
 
-def test_a_full_disk_is_named_and_work_goes_on_once_there_is_room(small_disk: Path, programs: Programs):
+def test_a_full_disk_is_reported_and_jobs_continue_once_there_is_room(small_disk: Path, programs: Programs):
     """J7.8: "the disk is full"; nothing that was acknowledged is lost."""
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * 900_000)
@@ -133,11 +133,11 @@ def test_a_worker_that_starts_on_a_full_disk_waits_for_room(small_disk: Path, pr
     filler.unlink()
     assert worker.node
     assert handle.result(90) == 7
-    assert worker.said.count("the store is not reachable") == 1
+    assert worker.printed.count("the store is not reachable") == 1
     app.close()
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path):
+def test_a_file_that_is_not_a_database_is_refused_and_stays_unchanged(tmp_path: Path):
     """A wrong path must not overwrite a file."""
     file = tmp_path / "letter.txt"
     file.write_text("Dear Sir or Madam,\n" * 500)
@@ -174,8 +174,8 @@ def test_a_folder_that_does_not_exist_is_named(tmp_path: Path):
 def test_a_worker_logs_why_it_cannot_start(tmp_path: Path, programs: Programs):
     worker = programs.worker(f"sqlite:///{tmp_path / 'nowhere' / 'shop.db'}")
     assert worker.exit_code() not in (0, 3)
-    assert "StoreUnavailableError" in worker.said
-    until(lambda: "check that the folder exists" in worker.said or "must exist" in worker.said, "advice")
+    assert "StoreUnavailableError" in worker.printed
+    until(lambda: "check that the folder exists" in worker.printed or "must exist" in worker.printed, "advice")
 
 
 def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_time_only(
@@ -201,7 +201,7 @@ def test_a_file_that_another_program_holds_for_longer_than_every_lease_costs_tim
     for worker in workers:
         worker.terminate()
         assert worker.exit_code() == 0
-        assert "lost" not in worker.said
+        assert "lost" not in worker.printed
     app.close()
     check_invariants(sqlite_url)
 

@@ -5,7 +5,7 @@ import pytest
 from tests.crash.programs import bodies
 from tests.crash.programs.application import make_app
 from tests.support.facts import leases_that_ran_out, outcomes, statuses
-from tests.support.freezing import while_nobody_writes
+from tests.support.freezing import while_no_write_runs
 from tests.support.programs import Programs
 from tests.support.waiting import until
 from windlass import JobStatus, Windlass
@@ -31,7 +31,7 @@ def test_a_stalled_worker_abandons_its_jobs_and_continues_under_a_new_id(
     until(lambda: len(programs.ran("began")) == JOBS, "all jobs to begin")
     second = programs.worker(store_url)
     saviour = second.node
-    with while_nobody_writes(store_url):
+    with while_no_write_runs(store_url):
         first.freeze()
     programs.open_gate()
     assert [handle.result(90) for handle in handles] == list(range(JOBS))
@@ -58,7 +58,7 @@ def test_a_stalled_worker_abandons_its_jobs_and_continues_under_a_new_id(
     assert first.exit_code() == 0
 
 
-def test_a_result_that_a_stalled_worker_brings_before_it_has_noticed_is_refused(
+def test_a_result_of_a_stalled_worker_is_refused_before_the_worker_has_noticed(
     app: Windlass, store_url: str, programs: Programs
 ):
     """J7.3, J2.1: by the fence. The body holds the loop, so nothing can end it before it returns."""
@@ -68,7 +68,7 @@ def test_a_result_that_a_stalled_worker_brings_before_it_has_noticed_is_refused(
     until(lambda: programs.ran("began"), "the body to begin")
     second = programs.worker(store_url)
     saviour = second.node
-    with while_nobody_writes(store_url):
+    with while_no_write_runs(store_url):
         first.freeze()
     programs.open_gate()
     assert handle.result(90) == 1
@@ -90,7 +90,7 @@ def test_a_stalled_worker_that_is_alone_keeps_its_jobs(app: Windlass, store_url:
     node = worker.node
     handles = [app.bind(bodies.hold, n).enqueue() for n in range(JOBS)]
     until(lambda: len(programs.ran("began")) == JOBS, "all jobs to begin")
-    with while_nobody_writes(store_url):
+    with while_no_write_runs(store_url):
         worker.freeze()
     until(lambda: leases_that_ran_out(store_url) == 1, "its lease to run out")
     worker.resume()
@@ -99,7 +99,7 @@ def test_a_stalled_worker_that_is_alone_keeps_its_jobs(app: Windlass, store_url:
     assert {app.get(handle.id).node for handle in handles} == {node}
     assert outcomes(store_url) == {"succeeded": JOBS}
     assert len(programs.ran()) == JOBS
-    assert "lost" not in worker.said
+    assert "lost" not in worker.printed
 
 
 def test_a_slow_job_that_blocks_the_loop_of_a_live_node_is_never_touched(
@@ -120,4 +120,4 @@ def test_a_slow_job_that_blocks_the_loop_of_a_live_node_is_never_touched(
     assert [attempt.outcome for attempt in app.history(blocked[0].id)] == ["succeeded"]
     assert sorted(programs.ran()) == ["1", "2"]
     assert statuses(store_url) == {"SUCCEEDED": 2}
-    assert "lost" not in second.said + first.said
+    assert "lost" not in second.printed + first.printed

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.crashing import Stage
 from tests.support.facts import rows
-from tests.support.freezing import while_nobody_writes
+from tests.support.freezing import while_no_write_runs
 from tests.support.programs import SHORT_LEASES, Program
 from tests.support.ticks import check_ticks, fired_at, passes_of
 from tests.support.waiting import until
@@ -46,7 +46,7 @@ class Crew:
     def stop_one(self) -> None:
         worker = self.dice.choice(self.workers)
         assert worker.node
-        with while_nobody_writes(self.stage.url):
+        with while_no_write_runs(self.stage.url):
             worker.freeze()
         self.progress(1)
         worker.resume()
@@ -84,7 +84,7 @@ def test_nodes_under_kills_stops_and_clock_jumps_fire_what_is_predicted(stage: S
         assert worker.node
         worker.terminate()
     for worker in crew.workers:
-        assert worker.exit_code() in (0, 3), worker.said
+        assert worker.exit_code() in (0, 3), worker.printed
     passes = passes_of(stage.programs.ran("pass"))
     assert check_ticks(stage.url, passes) >= 3 * ROUNDS
     assert len({one.key for one in passes}) == 4

@@ -77,7 +77,7 @@ def test_a_retry_is_counted_once(app: Windlass, proxy: TcpProxy, pg_url: str, pr
 
 
 @CUTS
-def test_what_a_lost_node_ran_is_brought_back_once(
+def test_jobs_of_a_lost_node_are_requeued_once(
     app: Windlass, proxy: TcpProxy, pg_url: str, programs: Programs, arrives: bool
 ):
     """P9.C8, P9.C10, J7.4: one crash is charged, although the recovery does not know whether it has happened."""

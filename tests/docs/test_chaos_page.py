@@ -34,10 +34,10 @@ def test_every_broken_build_is_explained():
 
 @pytest.mark.parametrize(
     "world",
-    [ClusterWorld("deaf recovery"), ClusterWorld("split commit"), PermitWorld("counted permits")],
-    ids=["deaf recovery", "split commit", "counted permits"],
+    [ClusterWorld("ignored heartbeats"), ClusterWorld("split commit"), PermitWorld("counted permits")],
+    ids=["ignored heartbeats", "split commit", "counted permits"],
 )
 def test_the_histories_are_those_of_the_model(world: World):
-    """The longest one, of the missing fence, is asserted word by word in tests/chaos/test_model.py."""
+    """The longest one, of the missing fence, is asserted literally in tests/chaos/test_model.py."""
     story = explore(world, 8).story
     assert str(story) in [block.body.rstrip("\n") for block in blocks(PAGE)]

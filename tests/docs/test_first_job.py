@@ -67,7 +67,7 @@ def test_another_process_runs_it(reader: Commands):
     assert "It prints `charged 44`" in section("Let another process run it")
 
 
-def test_it_moves_to_postgresql(reader: Commands, pg_url: str):
+def test_the_program_moves_to_postgresql(reader: Commands, pg_url: str):
     title = "Move to PostgreSQL"
     program = shop(reader.folder)
     assert GIVEN in program

@@ -29,7 +29,7 @@ def test_the_picture_of_pipelines_is_what_its_script_draws():
 
 
 def test_the_picture_of_states_has_every_move_of_the_state_machine():
-    """J2.1: all but those of batches, which never run; the page has them in words."""
+    """J2.1: all but those of batches, which never run; the page describes them."""
     drawn = {(JobStatus(move.source.text), JobStatus(move.target.text)) for move in MOVES}
     legal = {pair for name, pairs in states.MOVES.items() if name is not states.Move.CONCLUDE for pair in pairs}
     assert drawn == legal

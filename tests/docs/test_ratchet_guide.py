@@ -117,13 +117,13 @@ def test_the_tables_are_read():
 
 
 @pytest.mark.parametrize("row", PRESENT, ids=lambda row: f"line {row.line}")
-def test_what_is_named_exists(row: Row):
+def test_every_name_in_the_guide_exists(row: Row):
     assert names(row), "name what it is here, or mark it *planned*, or — with the reason"
     assert [name for name in names(row) if not exists(name)] == []
 
 
 @pytest.mark.parametrize("row", PLANNED, ids=lambda row: f"line {row.line}")
-def test_what_is_planned_does_not_exist_yet(row: Row):
+def test_no_planned_name_exists_yet(row: Row):
     assert [name for name in names(row) if name != "python" and exists(name)] == [], "built by now: say so"
 
 

@@ -59,6 +59,6 @@ def test_tests_are_found_by_the_rules_in_their_docstrings(tmp_path: Path):
     assert "[tests/test_shop.py](../../tests/test_shop.py)" in listed({file: ["test_a"]})
 
 
-def test_filling_leaves_alone_what_people_wrote():
+def test_generated_parts_do_not_change_the_rest_of_the_page():
     page = "before\n<!-- generated: J1.1 -->\nold\n<!-- end: J1.1 -->\nafter\n"
     assert filled(page, {"J1.1": "new"}) == "before\n<!-- generated: J1.1 -->\nnew\n<!-- end: J1.1 -->\nafter\n"

@@ -28,7 +28,7 @@ RAISED = Judgement(holds=False, error=ERROR)
     ("status", "asked"),
     [(S.SUCCEEDED, [VALUE, CUSTOM, CASE, OTHERWISE]), (S.FAILED, [CUSTOM]), (S.CANCELED, [])],
 )
-def test_predicates_that_an_outcome_asks(status: JobStatus, asked: list[Branch]):
+def test_predicates_are_called_according_to_the_outcome(status: JobStatus, asked: list[Branch]):
     """J8.2: those on the value only after success; none after a cancel."""
     assert asked_after(ALL, status) == asked
 
@@ -47,13 +47,15 @@ def test_predicates_that_an_outcome_asks(status: JobStatus, asked: list[Branch])
         (S.CANCELED, {"custom": YES, "value": YES}, [], [], []),
     ],
 )
-def test_what_becomes_of_branches(status: JobStatus, judgements, chosen, guarded, failed):
+def test_branches_are_chosen_guarded_or_not_chosen_by_status_and_judgements(
+    status: JobStatus, judgements, chosen, guarded, failed
+):
     """J8.2: what was to be asked and was not is guarded; the rest is not chosen."""
     expected = BranchDecision(tuple(chosen), tuple(guarded), tuple(FailedBranch(job, ERROR) for job in failed))
     assert decide(ALL, status, judgements) == expected
 
 
-def test_guard_of_a_choice_asks_those_before_it_first():
+def test_guard_of_a_choice_calls_earlier_predicates_first():
     """J8.2: first match only."""
     assert Guard("value", "shop:c", ("shop:a", "shop:b")).predicates == ("shop:a", "shop:b", "shop:c")
     assert Guard("value", None, ("shop:a",)).predicates == ("shop:a",)

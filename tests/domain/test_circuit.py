@@ -29,7 +29,7 @@ ODD = class_names(ValueError)
 
 
 class Model:
-    """What J6.1 says, as slowly as it can be said."""
+    """What J6.1 requires, implemented in the simplest way."""
 
     def __init__(self, settings: CircuitSettings) -> None:
         self.settings = settings
@@ -174,7 +174,7 @@ def test_no_circuit_opens_before_its_minimum_of_calls():
     assert circuit.after([ServiceCall(FAILED)], START).state(START) is OPEN
 
 
-def test_failures_that_fell_out_of_the_window_count_no_more():
+def test_failures_outside_of_the_window_do_not_count():
     """J6.1: the last calls, not all there ever were."""
     settings = CircuitSettings(window=4, minimum_calls=4, failure_rate=50)
     circuit = Circuit(settings=settings).after(
@@ -184,7 +184,7 @@ def test_failures_that_fell_out_of_the_window_count_no_more():
     assert circuit.after([ServiceCall(FAILED)], START).state(START) is OPEN
 
 
-def test_a_trial_that_ends_after_the_others_opened_it_again_prolongs_nothing():
+def test_a_late_trial_does_not_prolong_the_wait_of_a_reopened_circuit():
     """J6.1: it says what was known already: one wait, one event."""
     settings = CircuitProfile.FAST.value
     circuit = Circuit(settings=settings).opened(START)
@@ -201,7 +201,7 @@ def test_calls_from_before_it_opened_neither_close_it_nor_keep_it_open():
     assert circuit.after([ServiceCall(), ServiceCall(FAILED)] * 20, late) == circuit
 
 
-def test_held_open_by_hand_it_stays_open():
+def test_a_manually_opened_circuit_stays_open():
     """J6.1: no time and no call closes what a person opened."""
     circuit = Circuit().opened_by_hand(START)
     assert circuit.state(NEVER - 1) is OPEN

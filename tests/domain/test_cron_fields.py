@@ -74,7 +74,9 @@ def test_the_values_of_a_field(text: str, field: Field, expected: set[int]):
         ("\u0665 2 * * *", "minute", "0-59", "\u0665"),  # a digit, but not one of ours
     ],
 )
-def test_an_error_says_which_field_what_it_takes_and_what_came(expression: str, field: str, takes: str, got: str):
+def test_an_error_names_the_field_the_allowed_values_and_the_given_one(
+    expression: str, field: str, takes: str, got: str
+):
     """J9.1: fails where it is written, naming the field."""
     with pytest.raises(InvalidOptionError, match="expected a cron expression") as caught:
         Cron.parse(expression)

@@ -83,6 +83,6 @@ def test_the_step_and_the_item_are_read_from_the_transition_key(
     assert (letter.step, letter.item) == (step, item)
 
 
-def test_it_cannot_be_changed():
+def test_a_dead_letter_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         LETTER.host = "x"  # type: ignore[misc]

@@ -25,7 +25,7 @@ class GoneError(Exception):
     pass
 
 
-def test_the_class_of_an_error_says_whether_a_delivery_is_refused_for_good():
+def test_the_class_of_an_error_decides_whether_a_delivery_is_refused_permanently():
     """P7.1."""
     assert failure_of(DoNotRetry("no")).final
     assert failure_of(GoneError()).final
@@ -38,14 +38,14 @@ def test_the_class_of_an_error_says_whether_a_delivery_is_refused_for_good():
 @pytest.mark.parametrize(
     ("delay", "asked"), [(0, 0.0), (30, 30.0), (timedelta(minutes=2), 120.0), (1e6, LONGEST_ASKED)]
 )
-def test_a_destination_may_ask_for_a_wait_up_to_an_hour(delay: float | timedelta, asked: float):
+def test_a_destination_may_request_a_wait_of_up_to_an_hour(delay: float | timedelta, asked: float):
     """P7.1."""
     assert failure_of(RetryAfter(delay)).asked == asked
     assert failure_of(ValueError()).asked is None
 
 
 @pytest.mark.parametrize(("asked", "delay"), [(0.0, 4.0), (0.9, 4.0), (1.0, 1.0), (90.0, 90.0), (None, 4.0)])
-def test_a_row_that_is_asked_for_no_wait_gets_its_own(asked: float | None, delay: float):
+def test_a_row_with_a_requested_wait_of_zero_gets_the_backoff(asked: float | None, delay: float):
     """P7.1: else it would be tried without a pause, for as long as others are taken."""
     assert delay_of(DeliveryFailure(final=False, asked=asked), 3, 0.0) == delay
 
@@ -57,7 +57,7 @@ def test_a_wait_grows_from_a_second_to_five_minutes_and_loses_a_bounded_part(fai
     assert full * (1 - SPREAD) <= backoff(failures, spread) <= full
 
 
-def test_a_destination_is_left_alone_after_some_failures_without_a_success():
+def test_a_destination_is_suspended_after_repeated_failures_without_a_success():
     """P7.1: then one delivery finds out whether it works again."""
     health = DestinationHealth()
     assert health.at_once == AT_ONCE
@@ -74,7 +74,7 @@ def test_a_destination_is_left_alone_after_some_failures_without_a_success():
     assert health.answered() == DestinationHealth()
 
 
-def test_a_wait_that_was_asked_for_begins_at_once_and_is_not_shortened():
+def test_a_requested_wait_begins_at_once_and_is_not_shortened():
     """P7.1."""
     health = DestinationHealth().failed(40.0)
     assert health.must_rest

@@ -33,7 +33,7 @@ NOTHING: frozenset[Follows] = frozenset()
 def test_followers_of_a_job(
     status: JobStatus, released: set, canceled: set, guarded: set, reason: str, reason_of_branches: str
 ):
-    """J8.1, J8.2: a cancel releases nothing; what nobody has decided is released with a guard."""
+    """J8.1, J8.2: a cancel releases nothing; undecided followers are released with a guard."""
     assert after_job(status) == FollowerDecision(frozenset(released), frozenset(canceled), frozenset(guarded))
     assert reason_for(status) == reason
     assert reason_for(status, SUCCESS) == reason_of_branches

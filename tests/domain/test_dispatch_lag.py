@@ -41,7 +41,7 @@ def test_counts_of_nodes_add_up(one: list[int], other: list[int]):
     assert added(recent.counts(0.0) for recent in apart) == both.counts(0.0)
 
 
-def test_what_was_counted_is_forgotten_after_two_windows():
+def test_counts_are_dropped_after_two_windows():
     """P10.1: what happened an hour ago says nothing about now."""
     recent = RecentLags(0.0)
     recent.count([1], 1.0)

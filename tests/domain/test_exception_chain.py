@@ -95,7 +95,7 @@ def test_the_alias_is_the_same_class():
     assert NonRetryable is DoNotRetry
 
 
-def test_what_is_nearest_to_the_surface_is_named():
+def test_the_outermost_matching_exception_is_named():
     outer = behind(DoNotRetry("outer"), cause=CardDeclinedError())
     assert forbidding(outer) is outer
 

@@ -54,7 +54,7 @@ WITH_PARTS = execution(items_left=12, parts_left=3)
         (execution(), PAUSED_QUEUE, [], "queue_paused", "queue default is paused"),
     ],
 )
-def test_first_reason_that_applies(
+def test_the_first_reason_that_applies_is_explained(
     waiting: WaitingExecution, main: Explanation | None, parts: list[Explanation], code: str, words: str
 ):
     """P2.2, P1.4, P10.1: of the execution itself, of its job, of its parts."""
@@ -62,7 +62,7 @@ def test_first_reason_that_applies(
     assert (found.code, words in found.message) == (code, True), found
 
 
-def test_a_wait_says_until_when():
+def test_the_explanation_of_a_wait_names_its_end():
     """P4.2: that of the job, or the earliest of its parts."""
     assert explain_execution(execution(failed=FAILED), LATER, []).until == NOON
     assert explain_execution(WITH_PARTS, HELD, [LATER]).until == NOON

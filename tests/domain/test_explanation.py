@@ -179,7 +179,7 @@ def test_until_is_when_the_wait_ends_by_itself(code: str, until: int | None):
     assert found.until == (None if until is None else from_micros(until))
 
 
-def test_a_circuit_opened_by_hand_has_no_end_and_explains_what_to_do():
+def test_a_manually_opened_circuit_has_no_end_and_explains_what_to_do():
     """J6.1: it does not promise a time that will not come."""
     found = explain(READY._replace(lane=GATEWAY), CALM._replace(gates=gates(OPEN._replace(opens_at=NEVER))))
     assert (found.code, found.until) == ("circuit_open", None)
@@ -237,7 +237,7 @@ def test_of_several_reasons_the_first_to_remove_is_shown(reasons: set[str]):
         st.lists(st.sampled_from([None, (), ("mail",), ("web",)]), max_size=2),
     ),
 )
-def test_there_is_an_answer_for_every_job(job: WaitingJob, around: Conditions):
+def test_every_job_has_an_explanation(job: WaitingJob, around: Conditions):
     """api.md explain: whatever the store holds, a known code and a sentence."""
     found = explain(job, around)
     assert found.code in CASES

@@ -20,7 +20,7 @@ def test_a_small_flow_is_shown_as_it_is():
     assert folds(graph, 2) == outline(graph)[0]
 
 
-def test_of_a_large_group_those_that_failed_or_run_are_shown():
+def test_failed_and_running_members_of_a_large_group_are_shown():
     states = {7: "FAILED", 8: "RUNNING", 9: "PAUSED"} | dict.fromkeys(range(7), "SUCCEEDED")
     graph = graph_of_jobs(*(f"m{number}/G={states.get(number, 'PENDING')}" for number in range(20)), "z<G")
     (group, _) = line = folds(graph, 4)
@@ -28,7 +28,7 @@ def test_of_a_large_group_those_that_failed_or_run_are_shown():
     assert group.folded == Fold(16, {JobStatus.PENDING: 10, JobStatus.SUCCEEDED: 6})
 
 
-def test_the_job_asked_for_is_shown():
+def test_the_requested_job_is_shown():
     graph = graph_of_jobs(*(f"m{number}/G" for number in range(100)), "z<G")
     assert names(folds(graph, 2, focus="m70")) == ["m0", "m70", "z"]
 
@@ -48,7 +48,7 @@ def test_a_long_line_keeps_its_ends_and_what_failed():
     assert isinstance(line[-1].content, FlowNode)
 
 
-def test_what_is_folded_inside_of_a_fold_is_counted():
+def test_nested_folds_are_counted():
     inner = [f"m{number}<a5/G=SUCCEEDED" for number in range(30)]
     chain = [f"a{number}<a{number - 1}" for number in range(1, 6)]
     rest = ["b0<G", *(f"b{number}<b{number - 1}" for number in range(1, 6))]

@@ -115,7 +115,7 @@ def test_a_rate_that_was_lowered_is_kept_at_once_and_looked_at_seldom(
 
 
 @given(st.integers(0, 50), st.integers(0, 80))
-def test_a_cap_leaves_what_is_not_in_use(cap: int, in_use: int):
+def test_free_permits_are_the_limit_less_those_in_use(cap: int, in_use: int):
     """J6.2: lowered below what is in use, it lets no job through until enough have ended."""
     assert free_permits(Gate("x", cap=cap, in_use=in_use), START) == max(cap - in_use, 0)
 
@@ -148,7 +148,7 @@ def test_a_gate_that_opens_later_is_looked_at_then(wait: int):
     assert free_permits(gate, START + wait) == 3
 
 
-def test_what_is_remembered_of_a_rate_stays_small():
+def test_the_stored_history_of_a_rate_stays_small():
     """J6.2: parts, not takes: a gate's row is written with every claim."""
     gate = Gate("x", rate=10_000_000, per_us=SECOND)
     for moment in range(0, 3 * SECOND, 1000):
@@ -165,7 +165,7 @@ wanted_numbers = st.integers(0, 10)
 
 @given(wanted_numbers, ways, permit_counts)
 @example(5, [["a", "b"]], {"a": 3, "b": 2})
-def test_of_so_many_at_once_at_most_one_gate_of_each_way_can_run_short(
+def test_at_most_one_gate_of_a_lane_can_run_short_within_the_bound(
     most: int, lanes: list[list[str]], free: dict[str, int | None]
 ):
     """J3.4: so that each gate can be counted by itself."""
@@ -200,7 +200,7 @@ def test_the_narrowest_gate_is_the_one_with_the_fewest_free_permits(
 
 
 @pytest.mark.parametrize("taken", ["xx", "{}x", "[1]", '[["a", 1]]', "7"])
-def test_a_damaged_count_of_a_rate_counts_anew(taken: str):
+def test_a_damaged_count_of_a_rate_starts_over(taken: str):
     """J7.9: a gate whose row was damaged holds no job back."""
     gate = Gate("resource:stripe", cap=None, in_use=0, rate=5, per_us=SECOND, opens_at=None, taken=taken, retry_us=1)
     assert free_permits(gate, START) == 5

@@ -138,7 +138,7 @@ class TestJobId:
         assert len(set(others)) == len(others)
         assert min(others) > before
 
-    def test_none_or_fewer_are_no_ids(self):
+    def test_a_count_of_zero_or_less_gives_no_ids(self):
         assert new_job_ids(0) == []
         assert new_job_ids(-1) == []
 

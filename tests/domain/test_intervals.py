@@ -62,7 +62,7 @@ def test_an_interval_of_less_than_a_second_or_of_no_whole_numbers_is_refused(wro
 @pytest.mark.parametrize(
     "text", ["every()", "every(1)", "every(hours=1", "every(hours=-1)", "every(months=1)", "every(hours=1, hours=2)", 3]
 )
-def test_what_is_no_interval_is_refused(text: str):
+def test_an_invalid_interval_is_refused(text: str):
     """J9.1."""
     with pytest.raises(InvalidOptionError, match="expected an interval like"):
         Every.parse(text)

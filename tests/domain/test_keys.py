@@ -76,7 +76,7 @@ class TestQueue:
             check_queue(name)
 
     @pytest.mark.parametrize("name", ["", "  ", "//", 7, None, "x" * 65, ["default"]])
-    def test_what_is_no_name_is_refused(self, name):
+    def test_an_invalid_name_is_refused(self, name):
         with pytest.raises(InvalidOptionError, match="queue must be 1 to 64 characters"):
             check_queue(name)
 
@@ -95,10 +95,10 @@ class TestTags:
         assert check_tags([" Billing", "EU ", "billing", "eu", "x"]) == ("billing", "eu", "x")
 
     @pytest.mark.parametrize("given_tags", [["a", "b"], ("a", "b"), {"a": 1, "b": 2}, (tag for tag in "ab")])
-    def test_any_iterable_will_do(self, given_tags):
+    def test_any_iterable_is_accepted(self, given_tags):
         assert check_tags(given_tags) == ("a", "b")
 
-    def test_none_at_all_is_fine(self):
+    def test_an_empty_list_is_accepted(self):
         assert check_tags([]) == ()
 
     @pytest.mark.parametrize("given_tags", ["billing", b"billing"])
@@ -118,7 +118,7 @@ class TestTags:
             (None, "tags must be a list of str"),
         ],
     )
-    def test_bad_ones_are_refused_with_the_reason(self, given_tags, complaint):
+    def test_invalid_tags_are_refused_with_the_reason(self, given_tags, complaint):
         """J1.6: tags <= 64 characters."""
         with pytest.raises(InvalidOptionError, match=complaint):
             check_tags(given_tags)
@@ -140,7 +140,7 @@ class TestTags:
 
 
 class TestParams:
-    def test_gives_a_copy(self):
+    def test_tags_are_returned_as_a_copy(self):
         given_params = {"tenant": "acme"}
         checked = check_params(given_params)
         given_params["tenant"] = "other"
@@ -191,7 +191,7 @@ class TestFingerprint:
         """Message shape."""
         assert message_shape(message) == shape
 
-    def test_is_sixteen_hex_digits_and_fixed_for_ever(self):
+    def test_is_sixteen_hex_digits_and_never_changes(self):
         """Groups survive an upgrade, so the value itself is pinned."""
         made = error_fingerprint("shop:charge", "ValueError", "no order 7")
         assert re.fullmatch(r"[0-9a-f]{16}", made)
@@ -215,7 +215,7 @@ class TestFingerprint:
         assert len(made) == 8
 
     @given(st.text(), st.text(), st.text())
-    def test_any_text_has_one(self, target, kind, message):
+    def test_every_text_has_a_fingerprint(self, target, kind, message):
         assert error_fingerprint(target, kind, message) == error_fingerprint(target, kind, message)
 
     @given(st.text())

@@ -70,7 +70,7 @@ def test_gates_are_locked_in_one_order(lane: Lane):
 
 
 @given(lanes(), targets)
-def test_a_job_that_is_left_to_others_keeps_its_gates(lane: Lane, target: str):
+def test_a_job_in_the_lane_of_an_unknown_target_keeps_its_gates(lane: Lane, target: str):
     """J6.3, J6.2: waiting for a node that knows its target leads around no gate."""
     left = read_lane(left_to_others(lane.text, target))
     assert left == lane._replace(target=target)

@@ -1,4 +1,4 @@
-"""When an event loop counts as blocked, and what is said of it."""
+"""When an event loop counts as blocked, and what is reported."""
 
 from windlass.domain.loop_block import LONG_BLOCK, QUIET_FOR, Block, LoopBlocks
 

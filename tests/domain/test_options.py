@@ -18,7 +18,7 @@ NAMES = [option.name for option in dataclasses.fields(JobOptions)]
 
 
 class Connection:
-    """Told by its name, as those of libraries are that the domain does not import."""
+    """Recognized by its name, like those of libraries that the domain does not import."""
 
     __module__ = "sqlite3"
 
@@ -72,7 +72,7 @@ def test_the_strategies_of_this_file_know_every_option():
 
 
 class TestMake:
-    def test_nothing_given_is_all_unset(self):
+    def test_options_are_unset_by_default(self):
         assert JobOptions.make() == JobOptions()
         assert set_names(JobOptions.make()) == set()
 
@@ -210,14 +210,14 @@ class TestMake:
 
 class TestMerged:
     @given(options, options)
-    def test_what_is_set_over_wins_and_the_rest_stays(self, under, over):
+    def test_overriding_options_win_and_the_others_are_kept(self, under, over):
         merged = under.merged(over)
         for name in good:
             expected = getattr(over, name)
             assert getattr(merged, name) == (getattr(under, name) if expected is UNSET else expected)
 
     @given(options, options)
-    def test_when_to_run_comes_whole_from_one_of_the_two(self, under, over):
+    def test_delay_and_run_at_are_taken_together_from_one_side(self, under, over):
         merged = under.merged(over)
         source = under if {"delay", "run_at"}.isdisjoint(set_names(over)) else over
         assert (merged.delay, merged.run_at) == (source.delay, source.run_at)
@@ -227,7 +227,7 @@ class TestMerged:
         assert one.merged(two).merged(three) == one.merged(two.merged(three))
 
     @given(options)
-    def test_nothing_set_changes_nothing(self, made):
+    def test_merging_unset_options_changes_nothing(self, made):
         assert made.merged(JobOptions()) == made
         assert JobOptions().merged(made) == made
 
@@ -236,10 +236,10 @@ class TestMerged:
         assert fixed.merged(later) == later
         assert later.merged(fixed) == fixed
 
-    def test_delay_none_takes_a_run_at_back(self):
+    def test_delay_none_removes_a_run_at(self):
         assert JobOptions.make(run_at=MOMENT).merged(JobOptions.make(delay=None)).resolved().run_at is None
 
-    def test_none_takes_a_key_or_a_timeout_back(self):
+    def test_none_removes_a_key_or_a_timeout(self):
         under = JobOptions.make(business_key="k", timeout=5)
         merged = under.merged(JobOptions.make(business_key=None, timeout=None))
         assert merged.business_key is None
@@ -291,7 +291,7 @@ class TestResolved:
             {"run_at": MOMENT, "expires": MOMENT},
         ],
     )
-    def test_what_would_expire_before_it_is_due_is_refused(self, given):
+    def test_an_expiry_before_the_due_time_is_refused(self, given):
         """J1.9: given together, or on the job and on the call."""
         with pytest.raises(InvalidOptionError, match=r"expires must come after (delay|run_at), or the"):
             JobOptions.make(**given).resolved()
@@ -313,7 +313,7 @@ class TestResolved:
             under.merged(JobOptions.make(resource=None, resource_key="acme")).resolved()
 
     @given(options)
-    def test_what_was_set_comes_through_and_only_the_timeout_can_be_unset(self, made):
+    def test_set_options_are_resolved_and_only_the_timeout_can_be_unset(self, made):
         resolved = made.resolved()
         for name in set_names(made) - {"delay", "connection"}:
             assert getattr(resolved, name) == getattr(made, name)

@@ -1,4 +1,4 @@
-"""Words of other queues are answered with ours."""
+"""Names from other queues are answered with ours."""
 
 from dataclasses import fields
 

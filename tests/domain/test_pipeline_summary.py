@@ -49,6 +49,6 @@ def test_count_rises_if_it_grows_by_more_than_a_tenth(
     assert (count.rises, count.falls) == (rises, falls)
 
 
-def test_every_rule_has_words():
+def test_every_rule_has_a_description():
     """P10.2."""
     assert all(rule.words for rule in TriageRule)

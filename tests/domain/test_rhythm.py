@@ -24,7 +24,7 @@ def hours(count: int) -> int:
 @pytest.mark.parametrize(
     ("passed_at", "now", "wait"),
     [
-        (None, at(16, 1), hours(1)),  # heard of at 01:00: not before its time
+        (None, at(16, 1), hours(1)),  # first seen at 01:00: not before its time
         (None, at(16, 3), -hours(1)),
         (at(15, 3), at(16, 1), hours(1)),
         (at(16, 2), at(16, 2), hours(24)),

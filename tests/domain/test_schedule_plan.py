@@ -89,7 +89,7 @@ def test_missed_ticks_fire_as_the_policy_says(
 
 
 @PLANS
-def test_how_many_are_caught_up_can_be_chosen(make: Any):
+def test_the_number_of_ticks_to_catch_up_is_configurable(make: Any):
     """J9.3."""
     found = due_ticks(make(catch_up=3), NOON, NOON + 9 * MINUTE, LATE)
     assert found == DueTicks(noon_and(0, 1, 2), NOON + 10 * MINUTE, 7)

@@ -21,7 +21,7 @@ def test_signal_has_the_fields_of_the_specification():
         signal.by = "bob"  # type: ignore[misc]
 
 
-def test_what_is_sent():
+def test_a_payload_approved_or_rejected_becomes_a_signal():
     """J8.5: `payload | approved(payload) | rejected(reason, payload)`."""
     assert sent({"a": 1}) == ("signaled", {"a": 1}, None)
     assert sent(None) == ("signaled", None, None)

@@ -66,7 +66,7 @@ def test_every_move_is_in_the_table_and_changes_the_state():
         (Move.GIVE_UP, {P}),
     ],
 )
-def test_a_move_leaves_only_its_states(move, sources):
+def test_each_move_has_exactly_its_source_states(move, sources):
     """J2.1: every write compares the state it leaves."""
     assert leaves(move) == sources
 
@@ -76,12 +76,12 @@ def test_the_table_cannot_be_changed():
         MOVES[Move.CLAIM] = frozenset()  # type: ignore[index]
 
 
-def test_resuming_leads_exactly_to_the_states_that_can_be_paused():
+def test_resuming_returns_exactly_to_the_states_that_can_be_paused():
     """PAUSED goes back to the state it was paused from."""
     assert {target for _, target in MOVES[Move.RESUME]} == leaves(Move.PAUSE)
 
 
-def test_success_is_final_and_cancellation_is_left_by_a_revival_only():
+def test_success_is_final_and_only_a_revival_ends_cancellation():
     """J2.4: of a follower, by the retry of what had canceled it."""
     assert not any(may_move(S, other) for other in JobStatus)
     assert [move for move in Move if C in leaves(move)] == [Move.REVIVE]

@@ -45,7 +45,7 @@ def test_a_request_after_the_interval_takes_over_a_trailing_send_that_is_late():
     assert not throttle.due(1.03)
 
 
-def test_what_is_owed_at_the_exit_is_flushed_once():
+def test_a_pending_send_is_flushed_once_at_exit():
     """The trailing one is flushed at exit."""
     throttle = Throttle(0.02)
     throttle.request(1.0)

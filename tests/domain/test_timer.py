@@ -61,9 +61,9 @@ def test_the_next_time_is_never_early_and_at_most_one_granularity_late(at, grain
     """A timeout does not cut a job short."""
     deadlines = Deadlines[str](grain)
     deadlines.arm("a", at)
-    told = deadlines.next_at()
-    assert told is not None
-    assert at <= told <= at + grain * (1 + 1e-6) + abs(at) * 1e-12
+    next_at = deadlines.next_at()
+    assert next_at is not None
+    assert at <= next_at <= at + grain * (1 + 1e-6) + abs(at) * 1e-12
 
 
 @given(st.lists(times, min_size=1, max_size=30), grains)
@@ -72,15 +72,15 @@ def test_waking_at_the_next_time_always_finds_something_due(ats, grain):
     for token, at in enumerate(ats):
         deadlines.arm(token, at)
     fired = []
-    while (told := deadlines.next_at()) is not None:
-        batch = deadlines.expired(told)
+    while (next_at := deadlines.next_at()) is not None:
+        batch = deadlines.expired(next_at)
         assert batch
-        assert all(ats[token] <= told for token in batch)
+        assert all(ats[token] <= next_at for token in batch)
         fired.extend(batch)
     assert sorted(fired) == list(range(len(ats)))
 
 
-def test_nothing_is_kept_of_what_was_disarmed():
+def test_a_disarmed_timer_uses_no_memory():
     """Also of buckets: lone jobs arm and disarm millions of them, half an hour ahead."""
     deadlines = Deadlines[int]()
     deadlines.arm(-1, 1e9)

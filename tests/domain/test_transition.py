@@ -150,7 +150,7 @@ def test_each_way_to_end_is_one_transition(row: Row):
     assert (made.job_id, made.fence, made.times) == (CLAIM.job_id, CLAIM.fence, TIMES)
     assert made.number == CLAIM.attempts + 1, "its place in the history"
     assert made.attempts == CLAIM.attempts + row.counted
-    told = Row(
+    actual = Row(
         made,
         made.move,
         made.status,
@@ -165,18 +165,18 @@ def test_each_way_to_end_is_one_transition(row: Row):
         made.result,
         made.lane,
     )
-    assert told == row
+    assert actual == row
     assert not made.lingers, "known only when its body goes on"
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_what_stays_live_keeps_its_business_key(row: Row):
+def test_a_job_that_stays_live_keeps_its_business_key(row: Row):
     """J1.5: it is live until it has ended."""
     assert not (row.frees_key and row.status is PENDING)
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_what_is_due_after_a_delay_is_requeued(row: Row):
+def test_only_a_requeue_has_a_delay(row: Row):
     """J3.1: anything else that goes back keeps its due time."""
     assert (row.delay_us > 0) == (row.move is Move.REQUEUE)
 

@@ -1,4 +1,4 @@
-"""Keys of transitions: written by claims, read by those who look at failures."""
+"""Keys of transitions: written by claims, read when failures are inspected."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from windlass.domain.transition_keys import read_transition_key, transition_key
 
 
 @given(some.integers(0, 9999), some.integers(1, 10**6), some.lists(some.integers(0, 10**6), max_size=3))
-def test_what_is_written_is_read_again(step: int, attempt: int, numbers: list[int]):
+def test_a_written_key_is_read_back(step: int, attempt: int, numbers: list[int]):
     """P2.5, P6.1: step, attempt, and the position of the item."""
     path = ""
     for number in numbers:

@@ -108,7 +108,7 @@ def needs_three(a: Any, b: Any, c: Any) -> None:
 
 
 def needs_a_name(result: JobResult, *, name: str) -> None:
-    """No callback: wants more than it gets."""
+    """No callback: requires more arguments than it gets."""
 
 
 def needs_a_number(number: int) -> None:

@@ -201,7 +201,7 @@ def sleep_then_return(name: str) -> str:
 
 
 def loop_until_asked_to_stop() -> None:
-    """What a body does that wants to be stopped."""
+    """What a cooperative body does when it is stopped."""
     context = JobContext.current()
     seen.append("entered")
     while True:

@@ -10,7 +10,7 @@ from windlass import JobContext, StopJob
 
 entered: Counter[str] = Counter()
 """How often a body was entered, by its name."""
-told: list[str] = []
+notified: list[str] = []
 """Bodies that learned that they are to end."""
 
 
@@ -25,7 +25,7 @@ async def on_the_loop(name: str) -> str:
         try:
             await asyncio.sleep(LONG)
         except asyncio.CancelledError:
-            told.append(name)
+            notified.append(name)
             raise
     return f"{name} again"
 
@@ -47,7 +47,7 @@ def _until_told(name: str, ask: Callable[[JobContext], None]) -> str:
             try:
                 ask(JobContext.current())
             except StopJob as error:
-                told.append(type(error).__name__)
+                notified.append(type(error).__name__)
                 raise
             pause.wait(0.01)
     return f"{name} again"
@@ -59,7 +59,7 @@ def on_a_thread(name: str) -> str:
         pause = threading.Event()
         for _ in range(int(LONG / 0.01)):
             if context.canceled:
-                told.append(name)
+                notified.append(name)
                 break
             pause.wait(0.01)
         return "too late"

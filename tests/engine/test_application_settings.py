@@ -78,7 +78,7 @@ def test_an_application_may_replace_processes_after_each_job(sqlite_url: str):
     apps.close()
 
 
-def test_what_a_node_believes_of_queues_and_circuits_is_a_second_old_at_most():
+def test_known_states_of_queues_and_circuits_are_at_most_a_second_old():
     """J6.1: by default; that a node looks again by then is tested with the setting circuits.refresh."""
     assert CircuitsSettings().refresh <= 1.0
     assert outlook.BUSY_FRESH <= 1.0

@@ -85,7 +85,7 @@ def test_the_payload_of_a_row_without_an_id_is_not_kept():
     assert received(CLAIM._replace(job_id="no id")).payload is None
 
 
-async def test_an_attempt_is_over_when_neither_task_nor_body_goes_on():
+async def test_an_attempt_is_over_when_neither_its_task_nor_its_body_runs():
     """J4.5: a thread that was interrupted may go on for a while."""
     made = received()
     assert made.over
@@ -98,7 +98,7 @@ async def test_an_attempt_is_over_when_neither_task_nor_body_goes_on():
     assert (made.over, made.body_goes_on) == (False, True)
 
 
-def test_an_attempt_lingers_if_its_verdict_says_so():
+def test_the_verdict_decides_whether_an_attempt_lingers():
     made = received()
     assert not made.lingers
     made.transition = released(CLAIM, Times(None, 0, None))

@@ -25,13 +25,13 @@ def test_a_burst_runs_what_is_due_and_what_comes_due_by_it(apps: Apps):
     assert app.nodes() == []
 
 
-def test_a_burst_with_nothing_to_do_leaves_at_once(apps: Apps):
+def test_a_burst_with_nothing_to_do_ends_at_once(apps: Apps):
     """J10.4: exit code 0."""
     app = apps(allow=["tests.engine.jobs"])
     assert app.run_worker(burst=True) == 0
 
 
-def test_a_burst_leaves_alone_what_a_limit_holds_back(apps: Apps):
+def test_a_burst_does_not_wait_for_jobs_behind_a_limit(apps: Apps):
     """J10.4, J1.7: what cannot start is not waited for."""
     app = apps(allow=["tests.engine.jobs"])
     handle = app.job(queue="mail")(jobs.note).enqueue("held")

@@ -29,7 +29,7 @@ def has_followed(app: Windlass, times: int) -> bool:
     return len(seen) == times and all_quiet(app)
 
 
-def test_a_job_with_retries_left_sets_off_nothing(app: Windlass):
+def test_a_job_with_retries_left_runs_no_callback(app: Windlass):
     """J5.5: only the outcome counts, and only its own side: two failures and a success are one success."""
     report = app.job(bodies.report)
     handle = app.job(bodies.fail_twice).using(max_retries=2, on_success=report, on_failure=report).enqueue()
@@ -62,7 +62,7 @@ def test_a_dead_letter_that_fails_again_is_another_outcome(app: Windlass):
     assert {result.job_id for result in seen} == {handle.id}
 
 
-def test_a_canceled_job_sets_off_nothing(app: Windlass, gate: Gate):
+def test_a_canceled_job_runs_no_callback(app: Windlass, gate: Gate):
     """J5.5, J2.2: neither while it waits nor while it runs, whatever its body then returns."""
     report = app.job(bodies.report)
     waiting = app.job(bodies.double).using(delay=3600, on_success=report, on_failure=report).enqueue(1)
@@ -95,7 +95,7 @@ def fresh(n: int) -> int:
 """
 
 
-def test_a_target_given_up_as_unknown_sets_off_its_callback(apps: Apps, shop: Shop):
+def test_a_job_that_fails_as_unknown_target_runs_its_callback(apps: Apps, shop: Shop):
     """J5.5, J6.3: the job ends outside of any attempt, in the maintenance of a node that does not know it."""
     module = shop.load(NEWER.format(url=apps.url))
     module.app.migrate()
@@ -114,7 +114,7 @@ def test_a_target_given_up_as_unknown_sets_off_its_callback(apps: Apps, shop: Sh
     assert (job.correlation_id, job.status) == ("c", JobStatus.SUCCEEDED)
 
 
-def test_a_spent_crash_budget_sets_off_the_callback(apps: Apps):
+def test_a_spent_crash_budget_runs_the_callback(apps: Apps):
     """J5.5, J7.4: so does a job that its workers do not survive."""
     app = apps(settings=Settings(node=NodeSettings(crash_budget=0, recovery_interval=0.05)))
     handle = app.job(bodies.double).using(on_failure=app.job(bodies.report)).enqueue(7)
@@ -132,7 +132,7 @@ def test_a_spent_crash_budget_sets_off_the_callback(apps: Apps):
     )
 
 
-def test_a_denied_target_sets_off_its_callback(apps: Apps):
+def test_a_denied_target_runs_its_callback(apps: Apps):
     """J5.5, J6.3: FAILED before its body was entered."""
     open_app = apps(allow=["tests.engine.callback_bodies"])
     handle = open_app.bind(bodies.double, 1).using(on_failure=bodies.report).enqueue()
@@ -172,21 +172,21 @@ def test_a_callback_runs_at_once_here_and_on_another_node(apps: Apps):
     assert [result.value for result in seen] == [2, 4]
 
 
-def test_a_commit_whose_answer_was_lost_sets_off_one_callback(apps: Apps, monkeypatch: pytest.MonkeyPatch):
+def test_a_commit_whose_answer_was_lost_runs_one_callback(apps: Apps, monkeypatch: pytest.MonkeyPatch):
     """J5.5, J4.3: the outcomes are found in the history when they are written again, and so are their callbacks."""
     app = apps()
     database = app._database
     lost = lose_answers(database, monkeypatch, times=2)
     report = app.job(bodies.report)
-    told: list[JobCompleted] = []
-    app.on(JobCompleted)(told.append)
+    events: list[JobCompleted] = []
+    app.on(JobCompleted)(events.append)
     handles = app.enqueue_many([app.job(bodies.double).using(on_success=report).bind(n) for n in range(5)])
     with app.worker():
         assert [handle.result(timeout=LONG) for handle in handles] == [0, 2, 4, 6, 8]
         until(lambda: len(seen) == 5 and all_quiet(app))
     assert len(lost) == 2
     assert sorted(result.value for result in seen) == [0, 2, 4, 6, 8]
-    assert len({event.job_id for event in told}) == len(told) == 10
+    assert len({event.job_id for event in events}) == len(events) == 10
 
 
 def lose_answers(database: Database, monkeypatch: pytest.MonkeyPatch, times: int) -> list[Any]:

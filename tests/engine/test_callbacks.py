@@ -88,7 +88,7 @@ def test_a_failure_callback_may_take_context_and_error(app: Windlass, callback):
     assert "boom" in str(error)
 
 
-def test_an_error_that_is_asked_for_as_text_is_text(app: Windlass):
+def test_an_error_parameter_annotated_str_gets_text(app: Windlass):
     """J5.5: `error: str`."""
     run(app, app.job(bodies.fail).using(on_failure=app.job(bodies.context_and_text)).enqueue("boom"))
     assert seen[0][1] == "ValueError: boom"
@@ -112,7 +112,7 @@ def test_a_call_has_its_own_arguments(app: Windlass):
     assert sorted(seen) == [(2, "first"), (4, "second"), (7, "third")]
 
 
-def test_result_is_the_whole_outcome_where_the_parameter_says_so(app: Windlass):
+def test_result_is_a_job_result_where_the_parameter_is_annotated_so(app: Windlass):
     """J5.5: a parameter annotated JobResult, and for a failure too."""
     take = app.job(bodies.take_outcome)
     good = app.job(bodies.double).using(on_success=take.bind("good", RESULT)).enqueue(1)
@@ -149,21 +149,21 @@ def test_arguments_that_look_like_ours_stay_as_they_are(app: Windlass):
     assert (None, odder) in seen
 
 
-def test_a_result_that_was_dropped_says_so(app: Windlass):
+def test_a_callback_gets_the_marker_of_a_dropped_result(app: Windlass):
     """J1.6, J5.5: the marker, not the value; the callback follows all the same."""
     run(app, app.job(bodies.too_much).using(on_success=app.job(bodies.report)).enqueue())
     assert isinstance(seen[0].value, DroppedResult)
     assert "100,002 bytes" in seen[0].value.reason
 
 
-def test_large_arguments_do_not_keep_a_callback_away(app: Windlass):
+def test_a_callback_runs_after_a_job_with_large_arguments(app: Windlass):
     """J5.5, J1.6: the limit on payloads is for what users enqueue; with the outcome around them they may be over it."""
     text = "x" * 102_000
     run(app, app.job(bodies.fail).using(on_failure=app.job(bodies.report)).enqueue(text))
     assert seen[0].args == (text,)
 
 
-def test_unreadable_arguments_are_left_out(app: Windlass, apps: Apps):
+def test_a_callback_runs_without_unreadable_arguments(app: Windlass, apps: Apps):
     """J5.5: a damaged row fails, and its callback still follows."""
     handle = app.job(bodies.double).using(on_failure=app.job(bodies.report)).enqueue(1)
     rows(apps.url, "UPDATE windlass_job SET args = 'garbage'")
@@ -184,8 +184,8 @@ class Compressed(JsonSerializer):
         return super().decode_arguments(shape, decompress(b64decode(text)).decode())
 
 
-def test_callbacks_go_through_a_serializer_of_ones_own(apps: Apps):
-    """J5.5: their arguments are stored in its words."""
+def test_callbacks_use_a_custom_serializer(apps: Apps):
+    """J5.5: it writes their arguments."""
     app = apps(serializer=Compressed())
     double = app.job(bodies.double)
     first = double.using(on_success=app.job(bodies.report)).enqueue(21)
@@ -267,7 +267,7 @@ def test_a_callback_that_fails_changes_nothing_about_its_job(app: Windlass):
     assert (job.status, job.result, job.error, job.attempts) == (JobStatus.SUCCEEDED, 8, None, 1)
 
 
-def test_a_decorators_callback_can_be_taken_back(app: Windlass):
+def test_a_decorators_callback_can_be_removed(app: Windlass):
     """api.md, Options: `using` wins, and None means none."""
     report, take = app.job(bodies.report), app.job(bodies.take_value)
     double = app.job(on_success=report)(bodies.double)

@@ -59,7 +59,7 @@ def test_a_notified_cancel_is_checked_in_the_store(now: list[float], rung: list[
     assert (known.take_in_question(), rung) == (set(), ["rung"])
 
 
-def test_jobs_that_run_here_are_asked_about_at_once(rung: list[str]):
+def test_a_notified_cancel_of_a_running_job_triggers_a_query_at_once(rung: list[str]):
     known = CanceledJobs()
     known.question(["a"])
     known.question(["b"])

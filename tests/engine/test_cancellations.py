@@ -22,7 +22,7 @@ def test_a_running_coroutine_is_cancelled(app: Windlass, gate: Gate):
     assert (attempt.outcome, attempt.number, attempt.node) == ("canceled", 1, job.node)
 
 
-def test_a_thread_sees_it_and_leaves_at_its_next_check(app: Windlass, gate: Gate):
+def test_a_thread_sees_the_cancel_and_ends_at_its_next_check(app: Windlass, gate: Gate):
     """J2.2: `ctx.canceled` and `ctx.check()`; no exception is thrown into it from outside."""
     handle = app.job(jobs.check_until_cancelled).enqueue(gate.name)
     with app.worker():
@@ -68,7 +68,7 @@ def test_a_cancel_in_another_process_is_noticed_at_once(app: Windlass, apps: App
         assert until(mark.exists)
 
 
-def test_without_any_wakeup_the_next_look_finds_it(migrated_postgres: str, gate: Gate):
+def test_a_cancel_without_a_wakeup_is_found_by_the_next_check(migrated_postgres: str, gate: Gate):
     """J2.2: else within a heartbeat: what runs here is compared with the store. A pooler delivers nothing."""
     settings = Settings(node=NodeSettings(heartbeat_interval=0.5))
     worker, other = (Windlass(f"{migrated_postgres}?pooled=true", settings=settings) for _ in range(2))
@@ -97,8 +97,8 @@ def test_cancels_that_meet_a_job_at_its_first_step_free_its_slot(app: Windlass):
         until(lambda: node.slots.running == 0)
 
 
-def test_a_claim_that_brings_a_job_canceled_meanwhile_does_not_begin_it(app: Windlass, gate: Gate):
-    """J2.2: the word of the cancel may be quicker than the answer to the claim."""
+def test_a_claimed_job_that_was_canceled_during_the_claim_does_not_start(app: Windlass, gate: Gate):
+    """J2.2: the notification of the cancel may arrive before the answer to the claim."""
     note, hold = app.job(jobs.note), app.job(jobs.hold)
     with app.worker(concurrency=1) as worker:
         first = hold.enqueue(gate.name)
@@ -106,7 +106,7 @@ def test_a_claim_that_brings_a_job_canceled_meanwhile_does_not_begin_it(app: Win
         second = note.enqueue("never")
         node = worker.node
         assert node is not None
-        node.wakeups.canceled([str(second.id)])  # told before it is claimed
+        node.wakeups.canceled([str(second.id)])  # notified before it is claimed
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), node.wakeups._loop).result(LONG)
         gate.open()
         assert first.result(timeout=LONG) == "let go"

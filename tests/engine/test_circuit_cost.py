@@ -68,7 +68,7 @@ def test_nothing_is_claimed_for_as_long_as_the_circuit_is_open(apps: Apps, asked
     assert jobs.seen == []
 
 
-def test_half_open_it_lets_its_trials_through_and_no_more(apps: Apps, asked: Asked, gate: Gate):
+def test_a_half_open_circuit_allows_only_its_trials(apps: Apps, asked: Asked, gate: Gate):
     """J6.1: two of ten thousand start; while they run, nothing else is even claimed."""
     app = behind_an_open_circuit(apps, open_wait=0.2)
     with app.worker(concurrency=100):

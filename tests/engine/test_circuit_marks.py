@@ -83,12 +83,12 @@ def test_resource_and_circuit_are_seen_on_a_job(app: Windlass):
 
 
 def test_a_key_without_a_resource_is_refused(app: Windlass):
-    """J6.2: whose permits it would share is not said."""
+    """J6.2: the error does not name the owner of the permits."""
     with pytest.raises(InvalidOptionError, match=r"resource_key needs a resource, got resource_key='acme' alone"):
         app.job(jobs.add).using(resource_key="acme").enqueue(1, 2)
 
 
-def test_what_was_to_be_encrypted_is_not_stored_in_plain_text(app: Windlass):
+def test_arguments_marked_for_encryption_are_not_stored_in_plain_text(app: Windlass):
     """J6.4: refused until this version can encrypt."""
     with pytest.raises(InvalidOptionError, match="encrypted=True: this version cannot encrypt payloads yet"):
         app.job(jobs.add).using(encrypted=True)
@@ -123,7 +123,7 @@ class Sepa(Payments):
 """
 
 
-def test_job_methods_are_behind_the_circuit_of_the_class_they_are_asked_of(apps: Apps, shop: Shop):
+def test_job_methods_are_behind_the_circuit_of_the_class_they_are_accessed_on(apps: Apps, shop: Shop):
     """J6.1: `@app.job` on methods of a marked class; a subclass with a mark of its own has its own circuit."""
     apps()
     module = shop.load(SHOP.format(url=apps.url))

@@ -35,7 +35,7 @@ def test_circuits_without_a_profile_use_that_of_the_settings(apps: Apps):
     assert circuit.settings == CircuitProfile.FAST.value
 
 
-def test_without_the_setting_it_is_the_default_profile(apps: Apps):
+def test_the_default_profile_applies_without_the_setting(apps: Apps):
     """J6.2: five calls at the least."""
     assert failures_until_open(apps)[0] == 5
 
@@ -51,7 +51,7 @@ def test_a_circuit_that_was_configured_keeps_what_it_was_given(apps: Apps):
 
 
 @pytest.mark.parametrize(("refresh", "least", "most"), [(0.000_001, 20, 1000), (600, 1, 10)])
-def test_a_busy_node_asks_again_how_circuits_are_when_refresh_is_over(
+def test_a_busy_node_reads_circuits_again_when_refresh_is_over(
     apps: Apps, monkeypatch: pytest.MonkeyPatch, refresh: float, least: int, most: int
 ):
     """api.md circuits.refresh, J6.2: what is known is believed for so long; each of 20 claims comes back full."""

@@ -45,12 +45,12 @@ def calls(app: Windlass, count: int, **options: Any) -> list[JobHandle[Any]]:
     return app.enqueue_many([call.bind(number) for number in range(count)])
 
 
-def told(app: Windlass) -> list[str]:
+def published_states(app: Windlass) -> list[str]:
     """The published events of circuits, in short."""
-    words: list[str] = []
-    app.on(CircuitOpened)(lambda event: words.append(f"opened {event.service}"))
-    app.on(CircuitClosed)(lambda event: words.append(f"closed {event.service}"))
-    return words
+    states: list[str] = []
+    app.on(CircuitOpened)(lambda event: states.append(f"opened {event.service}"))
+    app.on(CircuitClosed)(lambda event: states.append(f"closed {event.service}"))
+    return states
 
 
 def trip(app: Windlass) -> list[JobHandle[Any]]:
@@ -64,7 +64,7 @@ def trip(app: Windlass) -> list[JobHandle[Any]]:
 def test_a_circuit_opens_when_calls_fail_and_nothing_behind_it_spends_an_attempt(apps: Apps):
     """J6.1: what waits is not claimed: no attempt, no history, and `explain` says until when."""
     app = guarded(apps)
-    words = told(app)
+    states = published_states(app)
     with app.worker(concurrency=10):
         trip(app)
         waiting = calls(app, 20)
@@ -75,14 +75,14 @@ def test_a_circuit_opens_when_calls_fail_and_nothing_behind_it_spends_an_attempt
         found = app.explain(waiting[0].id)
         (circuit,) = app.circuits()
         assert (found.code, found.until) == ("circuit_open", circuit.opens_at)
-        until(lambda: words == ["opened gateway"])
+        until(lambda: states == ["opened gateway"])
     assert len(jobs.seen) == 3
 
 
 def test_trials_close_a_circuit_once_the_service_is_back(apps: Apps):
     """J6.1: half open after its wait; what waited all runs, in its first attempt."""
     app = guarded(apps, open_wait=0.5)
-    words = told(app)
+    states = published_states(app)
     with app.worker():
         trip(app)
         BROKEN[0] = False
@@ -90,19 +90,19 @@ def test_trials_close_a_circuit_once_the_service_is_back(apps: Apps):
         assert [handle.result(timeout=LONG) for handle in waiting] == list(range(20))
         assert [app.get(handle.id).attempts for handle in waiting] == [1] * 20
     assert app.circuit("gateway").state() is CLOSED
-    assert words == ["opened gateway", "closed gateway"]
+    assert states == ["opened gateway", "closed gateway"]
 
 
 def test_a_circuit_whose_trials_fail_stays_open_and_publishes_each_opening(apps: Apps):
     """J6.1: after every wait two trials at most; never a stampede."""
     app = guarded(apps, open_wait=0.3)
-    words = told(app)
+    states = published_states(app)
     with app.worker(concurrency=50):
         trip(app)
         calls(app, 100)
-        until(lambda: len(words) >= 4)
-    assert set(words) == {"opened gateway"}
-    assert len(jobs.seen) - 3 <= 2 * len(words), "at most two trials for each time it was half open"
+        until(lambda: len(states) >= 4)
+    assert set(states) == {"opened gateway"}
+    assert len(jobs.seen) - 3 <= 2 * len(states), "at most two trials for each time it was half open"
 
 
 def test_on_half_open_exactly_the_trials_start(apps: Apps, gate: Gate):
@@ -141,7 +141,7 @@ def test_trials_are_bounded_with_two_nodes(apps: Apps, gate: Gate):
 
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["by failures", "by hand"])
-def test_what_was_claimed_before_it_opened_goes_back_without_an_attempt(
+def test_jobs_claimed_before_a_circuit_opened_are_requeued_without_an_attempt(
     apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch, by_hand: bool
 ):
     """J6.1: due when the circuit may be tried again; the history says `deferred`; it is not lost when it closes."""
@@ -204,10 +204,10 @@ def test_errors_are_ignored_and_recorded_by_class(apps: Apps):
         until(lambda: app.circuit("gateway").state() is OPEN)
 
 
-def test_a_circuit_is_switched_by_hand(apps: Apps):
+def test_a_circuit_is_opened_and_closed_manually(apps: Apps):
     """J6.1: open until it is closed by hand, whatever its wait; published once; closing lets all through at once."""
     app = guarded(apps, open_wait=0.1)
-    words = told(app)
+    states = published_states(app)
     BROKEN[0] = False
     switch = app.circuit("gateway")
     with app.worker():
@@ -222,7 +222,7 @@ def test_a_circuit_is_switched_by_hand(apps: Apps):
         switch.close()
         switch.close()
         assert waits.result(timeout=LONG) == 0
-        until(lambda: words == ["opened gateway", "closed gateway"])
+        until(lambda: states == ["opened gateway", "closed gateway"])
 
 
 def test_a_switch_by_another_process_is_noticed(apps: Apps):

@@ -40,7 +40,7 @@ def test_the_first_tiers_are_read_and_the_best_of_the_others_named(tiers: int):
     assert len(chosen.others) == 3 - min(tiers, 3)
 
 
-def test_of_levels_left_out_the_one_that_waits_longest_is_named():
+def test_the_longest_waiting_of_the_omitted_levels_is_named():
     """J3.1: waiting raises a priority."""
     early = due_in(-9, "web", 1)
     assert choose([*LEVELS, early], (), 2, STORE, 0).others == [early]
@@ -76,7 +76,7 @@ heads_of_any_kind = st.lists(
 
 
 @given(heads_of_any_kind, st.integers(1, 10), st.sampled_from([0, MINUTE_US]))
-def test_what_is_read_ranks_before_what_is_left_out(due: list[Head], tiers: int, boost_us: int):
+def test_chosen_levels_rank_before_omitted_ones(due: list[Head], tiers: int, boost_us: int):
     """J3.1: and the named ones stand for all that is left out."""
 
     def rank(head: Head) -> int:
@@ -141,9 +141,9 @@ def cut_short() -> Outlook:
 
 def test_new_work_is_looked_for_while_claims_are_cut_short():
     """J3.1: it may be in a lane; the bound of claims that come back full holds, since no look follows these either."""
-    told = cut_short().new_work([("mail", 9)], 0.0).begin_poll(64, 0.0)
-    assert isinstance(told.next_action(BUSY_FRESH), ClaimDue)
-    assert told.next_action(BUSY_FRESH + 0.01) == Look()
+    updated = cut_short().new_work([("mail", 9)], 0.0).begin_poll(64, 0.0)
+    assert isinstance(updated.next_action(BUSY_FRESH), ClaimDue)
+    assert updated.next_action(BUSY_FRESH + 0.01) == Look()
 
 
 def test_lanes_are_looked_at_while_claims_are_cut_short():

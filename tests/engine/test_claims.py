@@ -34,7 +34,7 @@ def test_a_priority_outside_of_0_to_9_is_refused(wrong: object):
     app.close()
 
 
-def test_a_node_with_one_slot_leaves_all_other_jobs_to_others(apps: Apps, gate: Gate):
+def test_a_node_with_one_slot_does_not_claim_the_jobs_of_other_nodes(apps: Apps, gate: Gate):
     """J3.3: claims are bounded by free capacity; what one node cannot start, another finds."""
     busy, idle = apps(settings=ONLY_WAKEUPS), apps()
     hold, note = busy.job(jobs.hold), busy.job(jobs.note)
@@ -84,7 +84,7 @@ def test_released_jobs_are_claimed_again_when_the_slow_job_ends(apps: Apps, gate
     assert len(jobs.seen) == 220
 
 
-def test_a_node_that_writes_slower_than_it_runs_goes_on_once_it_has_caught_up(
+def test_a_node_with_too_many_unwritten_outcomes_claims_again_once_they_are_written(
     apps: Apps, monkeypatch: pytest.MonkeyPatch
 ):
     """J3.3, J7.8: too many unwritten outcomes stop the claims, and nothing but their writing sets them going again."""

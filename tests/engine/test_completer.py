@@ -45,16 +45,16 @@ def test_parts_of_a_split_flush_are_all_written_as_unsurely_as_the_whole(bench: 
     """J4.3: a commit has no answer, and a job the database refuses joins the next try: no outcome counts as late."""
 
     async def flush() -> None:
-        told: list[Attempt] = []
-        completer = Completer(bench.database, Recorder(told), ErrorHandling())
+        published: list[Attempt] = []
+        completer = Completer(bench.database, Recorder(published), ErrorHandling())
         for attempt in fine:
             completer.finish(attempt)
         with armed("store.after_commit=raise@1"), pytest.raises(FailpointError):
             await completer.tick()
-        assert told == []
+        assert published == []
         completer.finish(refused)
         await completer.tick()
-        assert (told, completer.stale, completer.unwritten) == ([*fine, refused], 0, set())
+        assert (published, completer.stale, completer.unwritten) == ([*fine, refused], 0, set())
         await bench.database.aclose_loop()
 
     fine = ended(bench, 4, '"fine"')

@@ -30,7 +30,7 @@ def slots_in_use(worker: Worker) -> int:
     return worker.node.slots.running
 
 
-def test_damaged_rows_end_alone(apps: Apps):
+def test_damaged_rows_fail_without_affecting_others(apps: Apps):
     """J7.9, J7.4: in one queue with good jobs, which all succeed; no slot is lost; listings show every job."""
     app = apps()
     damages = (*EVERYWHERE, *(SQLITE if apps.url.startswith("sqlite") else ()))
@@ -65,7 +65,7 @@ def test_a_live_row_without_its_job_is_removed(apps: Apps, caplog: pytest.LogCap
     assert f"job {orphan.id} had a row in windlass_hot but none in windlass_job" in caplog.text
 
 
-def test_a_job_that_is_nowhere_hides_nothing(app: Windlass, apps: Apps):
+def test_a_job_without_a_state_is_listed_as_damaged(app: Windlass, apps: Apps):
     """J7.9: a job without a state is shown as damaged; waiting for it raises, waiting for others returns results."""
     add = app.job(jobs.add)
     lost, odd, good = add.enqueue(1, 1), add.enqueue(1, 1), add.enqueue(1, 2)

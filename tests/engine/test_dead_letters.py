@@ -76,7 +76,7 @@ def test_the_envelope_has_every_field_of_the_specification(app: Windlass):
     assert abs((letter.created_at - finished).total_seconds()) < LONG
 
 
-def test_a_body_that_fails_leaves_a_dead_letter_whatever_it_fails_of(apps: Apps):
+def test_every_kind_of_final_failure_stores_a_dead_letter(apps: Apps):
     """J5.4, P6.1: an error, a mark, a timeout, arguments that fit no more, and a target that is denied."""
     app, strict = apps(), apps()
     strict.job(jobs.add)
@@ -99,15 +99,15 @@ def test_a_body_that_fails_leaves_a_dead_letter_whatever_it_fails_of(apps: Apps)
     }
 
 
-def test_jobs_that_die_outside_of_any_attempt_leave_one_too(apps: Apps, shop: Shop):
+def test_jobs_that_fail_outside_of_any_attempt_store_a_dead_letter_too(apps: Apps, shop: Shop):
     """J5.4, J5.8, J6.3, J7.4: a spent crash budget, and an unknown target; published like any other."""
     module = shop.load(NEWER.format(url=apps.url))
     unknown = module.fresh.enqueue(7)
     module.app.close()
     shop.unload()
     app = apps(settings=IMPATIENT)
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    events: list[Any] = []
+    app.on(Event)(events.append)
     lost = app.job(jobs.add).enqueue(1, 2)
     claimed = "UPDATE windlass_hot SET status = 'RUNNING', node = 'web-2-7-abcd', fence = 1, picked_at = 1"
     rows(apps.url, f"{claimed} WHERE id = {literal(apps.url, lost.id)}")
@@ -118,9 +118,9 @@ def test_jobs_that_die_outside_of_any_attempt_leave_one_too(apps: Apps, shop: Sh
     ]
     assert found[1].host == "web-2"
     for letter in found:
-        kinds = [type(event) for event in told if event.job_id == letter.job_id]
+        kinds = [type(event) for event in events if event.job_id == letter.job_id]
         assert kinds == [JobFailed, JobDeadLettered, AlertRaised]
-        assert {event.error_hash for event in told if isinstance(event, AlertRaised)} >= {letter.fingerprint}
+        assert {event.error_hash for event in events if isinstance(event, AlertRaised)} >= {letter.fingerprint}
 
 
 def test_an_outcome_that_the_database_refuses_is_a_dead_letter(apps: Apps):
@@ -132,17 +132,17 @@ def test_an_outcome_that_the_database_refuses_is_a_dead_letter(apps: Apps):
 
 def test_errors_are_kept_without_their_secrets(app: Windlass, apps: Apps):
     """J5.3, J5.4: in the envelope, the group, the alert and the events."""
-    told: list[Any] = []
-    app.on(AlertRaised)(told.append)
+    events: list[Any] = []
+    app.on(AlertRaised)(events.append)
     (letter,) = dead(app, app.job(jobs.raise_it).enqueue("secrets"))
     assert "[REDACTED]" in letter.error_message
     (group,), (alert,) = app.dead_letters.groups(), app.alerts.find()
     assert group.sample == alert.sample == letter.error_message
-    until(lambda: told)
-    assert jobs.SECRET not in everything_stored(apps.url) + repr(told) + repr(letter)
+    until(lambda: events)
+    assert jobs.SECRET not in everything_stored(apps.url) + repr(events) + repr(letter)
 
 
-def test_names_longer_than_an_index_takes_do_no_harm(app: Windlass):
+def test_class_names_longer_than_an_index_entry_are_stored(app: Windlass):
     """J5.4: a class may be called whatever its author likes."""
     (letter,) = dead(app, app.job(dead_letter_bodies.raise_a_long_name).enqueue())
     assert len(letter.error_code) == 500
@@ -170,17 +170,17 @@ def fail_on(app: Windlass, message: str = "no 1") -> UUID:
 def test_an_alert_is_raised_once_an_hour_by_whichever_node(apps: Apps):
     """J5.4, J5.8: AlertRaised after the first JobDeadLettered of the hour; further ones only count."""
     clock, first, second = two_nodes(apps)
-    told: list[Any] = []
+    events: list[Any] = []
     for node in (first, second):
-        node.on(JobDeadLettered)(told.append)
-        node.on(AlertRaised)(told.append)
+        node.on(JobDeadLettered)(events.append)
+        node.on(AlertRaised)(events.append)
     one_id, two_id = fail_on(first, "no 1"), fail_on(second, "no 2")
     clock.advance(HOUR / 2)
     three_id = fail_on(first, "no 3")
     clock.advance(HOUR / 2)
     four_id = fail_on(second, "no 4")
-    until(lambda: len(told) == 6)
-    kinds = [(type(event), event.job_id) for event in told]
+    until(lambda: len(events) == 6)
+    kinds = [(type(event), event.job_id) for event in events]
     assert kinds == [
         (JobDeadLettered, one_id),
         (AlertRaised, one_id),
@@ -197,7 +197,7 @@ def test_an_alert_is_raised_once_an_hour_by_whichever_node(apps: Apps):
         "ValueError",
         "ValueError: no 1",
     )
-    assert newest.error_hash == oldest.error_hash == told[0].fingerprint
+    assert newest.error_hash == oldest.error_hash == events[0].fingerprint
 
 
 def test_another_target_or_another_error_is_another_alert(apps: Apps):
@@ -222,7 +222,7 @@ def test_the_window_is_a_setting(apps: Apps):
     assert [alert.count for alert in app.alerts.find()] == [1, 1, 1]
 
 
-def test_a_job_that_dies_again_within_the_hour_is_counted_again(apps: Apps):
+def test_a_job_that_fails_again_within_the_hour_is_counted_again(apps: Apps):
     """J5.4: a retry takes the dead letter away, and not the alert."""
     clock, app, _ = two_nodes(apps)
     job = fail_on(app)
@@ -237,21 +237,21 @@ def test_a_job_that_dies_again_within_the_hour_is_counted_again(apps: Apps):
 
 def test_two_workers_that_fail_at_the_same_time_raise_one_alert(apps: Apps):
     """J5.4: two hundred deaths on two live nodes: no count is lost, one alert, one event."""
-    told: list[Any] = []
+    events: list[Any] = []
     nodes = [apps(), apps()]
     for node in nodes:
         node.job(jobs.afail)
-        node.on(AlertRaised)(told.append)
+        node.on(AlertRaised)(events.append)
     with nodes[0].worker(concurrency=5), nodes[1].worker(concurrency=5):
         nodes[0].enqueue_many([nodes[0].bind(jobs.afail, f"no {n}") for n in range(200)])
         until(lambda: count(apps.url, "done") == 200)
     (alert,), (group,) = nodes[0].alerts.find(), nodes[0].dead_letters.groups()
-    assert (alert.count, group.count, len(told)) == (200, 200, 1)
+    assert (alert.count, group.count, len(events)) == (200, 200, 1)
     assert one(apps.url, "SELECT sum(raised) FROM windlass_dead_letter") == 1
 
 
 @pytest.mark.parametrize("verb", ["cancel", "pause"])
-def test_what_was_canceled_or_paused_before_it_ran_is_no_dead_letter(app: Windlass, verb: str):
+def test_a_job_canceled_or_paused_before_it_ran_is_not_a_dead_letter(app: Windlass, verb: str):
     """J5.4: FAILED jobs alone are."""
     handle = app.job(jobs.fail).enqueue("x")
     assert getattr(handle, verb)()

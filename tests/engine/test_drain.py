@@ -12,7 +12,7 @@ from tests.engine.apps import IMPATIENT, LONG, Apps, Gate, query, settled, until
 from windlass import JobStatus, Windlass
 
 
-def test_a_node_is_named_by_host_process_and_chance_anew_at_each_start(app: Windlass, apps: Apps):
+def test_a_node_id_of_host_pid_and_random_part_is_new_at_each_start(app: Windlass, apps: Apps):
     """J7.1: the name is in the node table while the node lives, and on every job it runs."""
     who = app.job(jobs.describe_myself)
     names = []
@@ -43,7 +43,7 @@ def test_nodes_are_equal_and_share_the_work_of_one_database(apps: Apps):
     assert sorted(jobs.seen, key=int) == [str(n) for n in range(50)]
 
 
-def test_leaving_lets_running_jobs_finish_and_hands_the_rest_back(app: Windlass, gate: Gate):
+def test_leaving_a_worker_finishes_running_jobs_and_releases_the_rest(app: Windlass, gate: Gate):
     """J7.6: what runs may end, what has not started is PENDING again at once, with no attempt spent."""
     hold, ahold, note = app.job(jobs.hold), app.job(jobs.ahold), app.job(jobs.note)
     with app.worker(concurrency=2) as worker:
@@ -80,7 +80,7 @@ def test_a_drain_releases_jobs_that_were_claimed_ahead(app: Windlass, gate: Gate
     assert {handle.status() for handle in handles} == {JobStatus.SUCCEEDED}
 
 
-def test_what_runs_over_the_drain_timeout_is_released_without_an_attempt(apps: Apps, gate: Gate):
+def test_jobs_that_exceed_the_drain_timeout_are_released_without_an_attempt(apps: Apps, gate: Gate):
     """J7.6: coroutines are cancelled, threads asked and interrupted; the jobs run again elsewhere."""
     app = apps(settings=IMPATIENT)
     functions = (jobs.ahold, jobs.sleep_then_return)
@@ -104,7 +104,7 @@ def test_what_runs_over_the_drain_timeout_is_released_without_an_attempt(apps: A
             assert settled(again, handle.id).attempts == 1
 
 
-def test_a_body_that_ignores_the_drain_is_left_and_its_result_fenced_off(apps: Apps, gate: Gate):
+def test_a_body_that_ignores_the_drain_is_abandoned_and_its_result_fenced_off(apps: Apps, gate: Gate):
     """J7.6, J7.3: the node leaves all the same; what the body then returns changes nothing."""
     app = apps(settings=IMPATIENT)
     stubborn = app.job(jobs.sleep_then_return)
@@ -133,7 +133,7 @@ def test_drain_returns_whether_all_finished_and_may_be_called_twice(apps: Apps, 
         gate.open()
 
 
-async def test_leaving_on_the_callers_loop_drains_alike(app: Windlass, gate: Gate):
+async def test_leaving_an_async_worker_drains_it_too(app: Windlass, gate: Gate):
     """J7.6: `async with`: running bodies finish, and the loop goes on meanwhile."""
     ahold, hold = app.job(jobs.ahold), app.job(jobs.hold)
     ticks: list[int] = []

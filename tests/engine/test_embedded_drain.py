@@ -63,7 +63,7 @@ async def opened_once_draining(worker: Worker, gate: Gate) -> None:
     gate.open()
 
 
-async def test_adrain_in_an_async_worker_waits_for_what_runs_and_claims_no_more(apps: Apps, gate: Gate):
+async def test_adrain_in_an_async_worker_waits_for_running_jobs_and_claims_no_others(apps: Apps, gate: Gate):
     """J7.6: the node has left when it returns; what is enqueued then waits for another."""
     app = apps(allow=["tests.engine"])
     async with app.worker() as worker:
@@ -231,8 +231,8 @@ def test_ctrl_c_while_an_embedded_worker_drains_forces_the_drain(apps: Apps, gat
 def test_ctrl_c_while_a_worker_on_the_main_loop_drains_forces_the_drain(apps: Apps, gate: Gate):
     """J7.6, J10.4: a server's own handler receives the signal too, as uvicorn's does."""
     app = apps(settings=PATIENT, allow=["tests.engine"])
-    heard: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
 
     async def serve() -> Any:
         async with app.worker() as worker:
@@ -246,7 +246,7 @@ def test_ctrl_c_while_a_worker_on_the_main_loop_drains_forces_the_drain(apps: Ap
             running = runner.run(serve())
     finally:
         signal.signal(signal.SIGINT, before)
-    assert heard == [signal.SIGINT]
+    assert received == [signal.SIGINT]
     assert app.get(running.id).status is JobStatus.PENDING
 
 

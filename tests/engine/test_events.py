@@ -31,17 +31,17 @@ def kinds(events: Sequence[Event]) -> list[type[Event]]:
 
 def test_a_success_is_published_as_started_and_completed(app: Windlass):
     """J5.8: with job, target, queue, correlation id and times."""
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    received: list[Any] = []
+    app.on(Event)(received.append)
     add = app.job(jobs.add)
     with app.worker() as worker:
         assert worker.node is not None
         node = worker.node.id
         job = settled(app, add.using(queue="sums", correlation_id="c1").enqueue(1, 2).id)
-    assert kinds(told) == [JobStarted, JobCompleted]
-    for event in told:
+    assert kinds(received) == [JobStarted, JobCompleted]
+    for event in received:
         assert (event.job_id, event.target, event.queue, event.correlation_id) == (job.id, add.target, "sums", "c1")
-    started, completed = told
+    started, completed = received
     assert (started.attempt, started.node, started.at) == (1, node, job.started_at)
     assert (completed.attempt, completed.wait_ms, completed.run_ms) == (1, job.wait_ms, job.run_ms)
     assert completed.at == job.finished_at
@@ -49,26 +49,26 @@ def test_a_success_is_published_as_started_and_completed(app: Windlass):
 
 def test_a_retry_is_published_with_the_stored_due_time(app: Windlass):
     """J5.8: `next_at` is `due_at` of the job, to the microsecond, however long the write took."""
-    told: list[JobRetrying] = []
-    app.on(JobRetrying)(told.append)
+    received: list[JobRetrying] = []
+    app.on(JobRetrying)(received.append)
     fail = app.job(max_retries=1, backoff=Backoff.fixed(3600))(jobs.fail)
     handles = app.enqueue_many([fail.bind(str(number)) for number in range(3)])
     with app.worker():
-        until(lambda: len(told) == len(handles))
-    assert {event.job_id: event.next_at for event in told} == {
+        until(lambda: len(received) == len(handles))
+    assert {event.job_id: event.next_at for event in received} == {
         handle.id: app.get(handle.id).due_at for handle in handles
     }
 
 
 def test_a_failure_is_published_in_order_down_to_the_dead_letter(app: Windlass):
     """J5.8: JobFailed with will_retry, then JobRetrying or, strictly after it, JobDeadLettered, and its alert."""
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    received: list[Any] = []
+    app.on(Event)(received.append)
     fail = app.job(max_retries=1, backoff=Backoff.fixed(0.05))(jobs.fail)
     with app.worker():
         job = settled(app, fail.enqueue("token=abcdef123").id)
-    assert kinds(told) == [JobStarted, JobFailed, JobRetrying, JobStarted, JobFailed, JobDeadLettered, AlertRaised]
-    _, failed, retrying, again, last, dead, alert = told
+    assert kinds(received) == [JobStarted, JobFailed, JobRetrying, JobStarted, JobFailed, JobDeadLettered, AlertRaised]
+    _, failed, retrying, again, last, dead, alert = received
     assert (failed.will_retry, failed.attempt, failed.error_class) == (True, 1, "ValueError")
     assert failed.error == "ValueError: token=[REDACTED]"
     assert (retrying.attempt, retrying.delay.total_seconds()) == (1, 0.05)
@@ -83,25 +83,25 @@ def test_a_failure_is_published_in_order_down_to_the_dead_letter(app: Windlass):
 
 def test_a_timeout_is_published_before_its_failure(app: Windlass):
     """J5.8: JobTimedOut, JobFailed, JobDeadLettered."""
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    received: list[Any] = []
+    app.on(Event)(received.append)
     slow = app.job(timeout=0.1)(jobs.sleep_long)
     with app.worker():
         settled(app, slow.enqueue().id)
-    assert kinds(told) == [JobStarted, JobTimedOut, JobFailed, JobDeadLettered, AlertRaised]
+    assert kinds(received) == [JobStarted, JobTimedOut, JobFailed, JobDeadLettered, AlertRaised]
 
 
 def test_a_denied_target_is_published_without_a_start(app: Windlass, apps: Apps):
     """J5.8: any failure is a JobFailed, also that of a body which was not entered."""
-    told: list[Any] = []
+    received: list[Any] = []
     strict = apps()
-    strict.on(Event)(told.append)
+    strict.on(Event)(received.append)
     strict.job(jobs.add)
     denied = app.job(jobs.note).enqueue("x")
     with strict.worker():
         settled(strict, denied.id)
-    assert kinds(told) == [JobFailed, JobDeadLettered, AlertRaised]
-    assert told[1].reason == "target_not_allowed"
+    assert kinds(received) == [JobFailed, JobDeadLettered, AlertRaised]
+    assert received[1].reason == "target_not_allowed"
 
 
 def test_events_are_published_after_the_commit(app: Windlass, apps: Apps):
@@ -130,7 +130,7 @@ def test_events_are_published_after_the_commit(app: Windlass, apps: Apps):
 
 def test_a_failing_subscriber_is_logged_and_does_not_affect_others(app: Windlass, caplog: pytest.LogCaptureFixture):
     """J5.8: neither other listeners nor jobs suffer; its secrets are not logged."""
-    told: list[Any] = []
+    received: list[Any] = []
 
     @app.on(JobCompleted)
     def broken(event: JobCompleted) -> None:
@@ -140,11 +140,11 @@ def test_a_failing_subscriber_is_logged_and_does_not_affect_others(app: Windlass
     async def broken_too(event: JobCompleted) -> None:
         raise SystemExit(1)
 
-    app.on(JobCompleted)(told.append)
+    app.on(JobCompleted)(received.append)
     add = app.job(jobs.add)
     with app.worker():
         assert [add.enqueue(n, n).result(timeout=LONG) for n in range(3)] == [0, 2, 4]
-    assert len(told) == 3
+    assert len(received) == 3
     failures = [record.getMessage() for record in caplog.records if record.name == "windlass.events"]
     assert len(failures) == 6
     assert any("broken failed on JobCompleted: ValueError: password=[REDACTED]" in line for line in failures)
@@ -186,30 +186,30 @@ def test_a_listener_that_blocks_does_not_hold_up_jobs(app: Windlass):
 
 async def test_events_reach_async_listeners_on_the_callers_loop(app: Windlass):
     """J5.8: with `async with`, listeners are awaited on the same loop; a drain waits for them."""
-    told: list[Any] = []
+    received: list[Any] = []
 
     @app.on(Event)
     async def listen(event: Event) -> None:
         await asyncio.sleep(0.01)
-        told.append((type(event), asyncio.get_running_loop()))
+        received.append((type(event), asyncio.get_running_loop()))
 
     add = app.job(jobs.aadd)
     async with app.worker():
         await (await add.aenqueue(1, 2)).aresult(timeout=LONG)
     here = asyncio.get_running_loop()
-    assert told == [(JobStarted, here), (JobCompleted, here)]
+    assert received == [(JobStarted, here), (JobCompleted, here)]
 
 
 def test_events_of_many_jobs_are_published_once_and_in_order_per_job(app: Windlass):
     """J5.8: started before completed, for every job."""
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    received: list[Any] = []
+    app.on(Event)(received.append)
     add = app.job(jobs.aadd)
     with app.worker(concurrency=10):
         handles = app.enqueue_many([add.bind(n, n) for n in range(100)])
         for handle in handles:
             handle.join(timeout=LONG)
-    by_job = {handle.id: kinds([event for event in told if event.job_id == handle.id]) for handle in handles}
+    by_job = {handle.id: kinds([event for event in received if event.job_id == handle.id]) for handle in handles}
     assert set(map(tuple, by_job.values())) == {(JobStarted, JobCompleted)}
 
 

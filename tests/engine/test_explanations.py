@@ -84,7 +84,7 @@ def test_a_job_that_waits_for_its_next_attempt_explains_the_last_error(quiet: Wi
     assert found.until == app.get(handle.id).due_at
 
 
-def test_a_full_worker_leaves_nothing_to_blame(quiet: Windlass, gate: Gate):
+def test_a_job_that_waits_for_a_full_worker_is_explained_as_ready(quiet: Windlass, gate: Gate):
     app = quiet
     with app.worker(concurrency=1):
         app.job(jobs.ahold).enqueue(gate.name)

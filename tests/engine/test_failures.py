@@ -32,7 +32,9 @@ class Policy:
 FORBIDDEN = ["marked", "marked base", "do not retry", "cause", "group", "marked in a group", "wrapped mark"]
 
 
-def test_what_must_not_be_retried_fails_for_good_without_asking_a_policy(apps: Apps, caplog: pytest.LogCaptureFixture):
+def test_an_error_that_forbids_retries_fails_the_job_without_calling_the_policy(
+    apps: Apps, caplog: pytest.LogCaptureFixture
+):
     """J5.1, P4.1: marked classes and DoNotRetry, in the chain or a group, come first; the reason is logged."""
     policy = Policy()
     app = apps(retry_policy=policy)
@@ -44,15 +46,15 @@ def test_what_must_not_be_retried_fails_for_good_without_asking_a_policy(apps: A
     assert "(a declined card stays declined)" in caplog.text
 
 
-def test_a_chain_that_was_cut_takes_its_mark_along(app: Windlass):
-    """J5.1: after `raise … from None` nothing is said of what was handled, and the job is tried again."""
+def test_a_suppressed_context_does_not_forbid_a_retry(app: Windlass):
+    """J5.1: `raise … from None` hides the handled exception, and the job is retried."""
     fail = app.job(max_retries=1)(jobs.raise_it)
     with app.worker():
         job = settled(app, fail.enqueue("cut mark").id)
     assert (job.reason, job.attempts, job.error) == ("retry_exhausted", 2, "ValueError: try later")
 
 
-def test_the_policy_is_asked_next_and_its_no_is_final(apps: Apps):
+def test_the_policy_is_called_next_and_its_refusal_is_final(apps: Apps):
     """J5.1: `RetryPolicy.should_retry(attempt, exc)` False is a dead letter, whatever max_retries says."""
     policy = Policy(retries=False)
     app = apps(retry_policy=policy)
@@ -75,7 +77,7 @@ def test_max_retries_bounds_the_attempts(apps: Apps, retries: int):
     assert policy.asked == [(attempt, "ValueError") for attempt in range(1, retries + 2)]
 
 
-def test_nothing_is_retried_unless_asked_for(app: Windlass):
+def test_jobs_are_not_retried_by_default(app: Windlass):
     """J5.1: max_retries is 0 by default."""
     fail = app.job(jobs.afail)
     with app.worker():
@@ -170,22 +172,22 @@ def test_a_broken_policy_decides_nothing_and_is_logged(
 
 def test_the_seeds_error_is_stored_as_printed_there(app: Windlass, apps: Apps, caplog: pytest.LogCaptureFixture):
     """J5.3: `ClassName: message`, credentials gone, the rest kept; nowhere is the secret found."""
-    told: list[Event] = []
-    app.on(Event)(told.append)
+    events: list[Event] = []
+    app.on(Event)(events.append)
     fail = app.job(max_retries=1)(jobs.raise_it)
     with app.worker():
         jdbc, secrets = (settled(app, fail.enqueue(what).id) for what in ("jdbc", "secrets"))
     assert jdbc.error == "RuntimeException: Connection failed: jdbc:mysql://[REDACTED]@db.internal:3306/prod"
     assert jdbc.error_class == "RuntimeException"
     assert secrets.error is not None
-    places = {"tables": everything_stored(apps.url), "log": caplog.text, "events": repr(told)}
+    places = {"tables": everything_stored(apps.url), "log": caplog.text, "events": repr(events)}
     for place, text in places.items():
         assert "RuntimeException" in text, place
         for secret in ("s3cret", jobs.SECRET, "ops@shop.example"):
             assert secret not in text, (place, secret)
 
 
-def test_a_failed_result_says_what_happened_without_secrets(app: Windlass):
+def test_the_error_of_a_failed_result_contains_no_secrets(app: Windlass):
     """J5.3: the error a caller gets is the sanitised one."""
     fail = app.job(jobs.araise_it)
     with app.worker():

@@ -180,7 +180,7 @@ def test_build_that_counts_again_after_a_lost_answer_is_caught(bench: Workbench,
 
 
 def _forgetful(plan: Plan[Any]) -> Plan[Any]:
-    """The plan; the first time it asks what is applied already, it is told that nothing is."""
+    """The plan; its first query of what is applied already returns nothing."""
     step, asked = next(plan), False
     while True:
         forgets = step.name == "applied" and not asked

@@ -77,7 +77,7 @@ def flush(app: Windlass, bench: Workbench, transition: Callable[[Claim], Transit
     return recording.steps, published
 
 
-def test_a_flush_of_plain_successes_asks_for_nothing_but_their_end(app: Windlass, bench: Workbench):
+def test_a_flush_of_plain_successes_is_a_single_statement(app: Windlass, bench: Workbench):
     """J4.1: with every feature registered it is one statement without a transaction, on SQLite the same five steps."""
     steps, _ = flush(app, bench, lambda claim: succeeded(claim, bench.times(), '"x"', holds_key=False))
     name = bench.database.dialect.name
@@ -85,14 +85,14 @@ def test_a_flush_of_plain_successes_asks_for_nothing_but_their_end(app: Windlass
     assert [step.alone for step in steps] == [name == "postgres"] * len(steps)
 
 
-def test_retries_cost_a_look_at_their_due_times_only_where_events_want_it(app: Windlass, bench: Workbench):
+def test_due_times_of_retries_are_read_only_for_event_subscribers(app: Windlass, bench: Workbench):
     """J5.1: the event names the stored time; without a subscriber nothing is read."""
     times = bench.times()
     plain, _ = flush(app, bench, lambda claim: retry_at(claim, times, FAILURE, 5))
     assert "due_times" not in {step.name for step in plain}
     app.on(JobRetrying)(lambda event: None)
-    heard, published = flush(app, bench, lambda claim: retry_at(claim, times, FAILURE, 5))
-    assert [step.name for step in heard].count("due_times") == 1
+    executed, published = flush(app, bench, lambda claim: retry_at(claim, times, FAILURE, 5))
+    assert [step.name for step in executed].count("due_times") == 1
     assert len(published.effects[0].due) == FLUSH
 
 

@@ -40,7 +40,7 @@ def apps(empty_postgres: str) -> Iterator[Apps]:
 
 def understood(worker: Worker, apps: Apps) -> None:
     """Wait until the node has received all notifications, which arrive in order, and has polled once more."""
-    assert apps().job(jobs.add).enqueue(1, 1).result(timeout=LONG) == 2  # it polls never: it has heard of this one
+    assert apps().job(jobs.add).enqueue(1, 1).result(timeout=LONG) == 2  # it never polls: it was notified of this one
     assert worker.node is not None
     looked = worker.node.engine.cancellations.signals.ticked
     looked.arm()

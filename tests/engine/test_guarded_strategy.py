@@ -144,7 +144,7 @@ def test_a_service_that_is_not_available_defers_without_an_attempt(apps: Apps):
     [timedelta(0), timedelta(days=-5), timedelta.max, 7, RuntimeError("no idea")],
     ids=["none", "negative", "for ever", "no timedelta", "raises"],
 )
-def test_an_odd_delay_neither_spins_nor_loses_the_job(apps: Apps, delay: Any):
+def test_an_invalid_delay_neither_spins_nor_loses_the_job(apps: Apps, delay: Any):
     """J6.1: without a pause it would go round as quickly as the store can; past all time it would never come back."""
     strategy = Strategy()
     strategy.up, strategy.delay = False, delay
@@ -194,7 +194,7 @@ def test_a_strategy_that_fails_after_the_body_fails_the_job(apps: Apps, strategy
     assert jobs.seen == ["x", "x"]
 
 
-def test_a_body_that_failed_has_failed_whatever_the_strategy_makes_of_it(apps: Apps):
+def test_a_failed_body_stays_failed_whatever_the_strategy_returns(apps: Apps):
     """J4 step 10: the outcome is the body's."""
     app = made(apps, Swallowing())
     with app.worker():

@@ -11,7 +11,7 @@ from windlass.domain.identity import new_job_id
 from windlass.testing import drain
 
 
-def test_every_attempt_leaves_a_row_of_history(app: Windlass):
+def test_every_attempt_stores_a_row_of_history(app: Windlass):
     """J2.5: attempt, node, start, end, outcome, error class, sanitised message, traceback tail."""
     job = app.job(max_retries=1)(jobs.fail_at_first)
     with app.worker() as worker:
@@ -81,7 +81,7 @@ def test_a_success_at_the_first_attempt_counts_one_attempt(app: Windlass):
         assert settled(app, handle.id).attempts == 1
 
 
-def test_a_job_that_failed_for_good_shows_every_attempt_and_the_last_error(app: Windlass):
+def test_a_dead_job_shows_every_attempt_and_the_last_error(app: Windlass):
     """J2.5: three starts, three rows, the last one failed."""
     fail = app.job(max_retries=2)(jobs.fail)
     handle = fail.enqueue("broken")

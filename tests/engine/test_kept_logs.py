@@ -95,12 +95,12 @@ def test_lines_are_kept_although_a_configuration_disabled_the_logger(
     assert [record for record in caplog.records if record.name == "windlass.job"] == []
 
 
-def test_lines_come_from_wherever_the_body_goes(app: Windlass):
+def test_lines_of_tasks_and_threads_of_a_body_are_kept(app: Windlass):
     """J4.1: coroutines, tasks, and threads with a copy of the context."""
     assert texts(run(app, reporting_jobs.alog_everywhere)) == ["on the loop", "in a thread", "in a task"]
 
 
-def test_threads_of_one_body_lose_nothing_between_them(app: Windlass):
+def test_lines_of_several_threads_of_one_body_are_all_kept(app: Windlass):
     """J4.4: one count for all, and each thread's lines in its own order."""
     lines = run(app, reporting_jobs.log_by_threads, 8, 50)
     assert [line.number for line in lines] == list(range(1, 401))
@@ -165,7 +165,7 @@ def test_a_long_line_is_cut(app: Windlass):
     assert line.text == "x" * 1999 + "…"
 
 
-def test_lines_that_cannot_be_formatted_do_no_harm(app: Windlass, monkeypatch: pytest.MonkeyPatch):
+def test_lines_that_cannot_be_formatted_do_not_fail_the_body(app: Windlass, monkeypatch: pytest.MonkeyPatch):
     """J4.4: the body goes on, and what can be kept is kept."""
     monkeypatch.setattr(logging, "raiseExceptions", False)  # or pytest's own handler complains of them
     lines = run(app, reporting_jobs.log_oddly)
@@ -188,7 +188,7 @@ def test_an_attempt_has_a_limit_of_lines_and_one_that_reports_it(apps: Apps):
 @pytest.mark.parametrize(
     ("keep", "kept"), [("all", ["by the shop", "by the job"]), ("job", ["by the job"]), ("none", [])]
 )
-def test_other_loggers_are_kept_if_the_setting_says_so(
+def test_lines_of_other_loggers_are_kept_if_the_setting_requests_it(
     apps: Apps, caplog: pytest.LogCaptureFixture, keep: Any, kept: list[str]
 ):
     """J4.4: `jobs.keep_logs`; other loggers as far as their level lets through."""
@@ -235,7 +235,7 @@ def test_a_tail_follows_a_running_job(app: Windlass, gate: Gate):
     assert seen == app.log_lines(handle.id)
 
 
-async def test_lines_are_read_by_coroutines_alike(app: Windlass):
+async def test_log_lines_are_read_with_the_async_twin(app: Windlass):
     """api.md: every verb has an async twin."""
     job = app.job(reporting_jobs.log_lines)
     async with app.worker():
@@ -299,7 +299,7 @@ def test_beyond_the_buffer_lines_are_dropped_and_that_is_logged(
     assert caplog.text.count("dropping log lines") == 1
 
 
-def test_lines_left_over_are_written_before_a_node_signs_off(apps: Apps, monkeypatch: pytest.MonkeyPatch, gate: Gate):
+def test_pending_lines_are_written_before_a_node_unregisters(apps: Apps, monkeypatch: pytest.MonkeyPatch, gate: Gate):
     """J3.5: also those of a body that outlived its attempt."""
     monkeypatch.setattr(engine_reports, "INTERVAL", 600.0)
     app = apps()
@@ -313,7 +313,7 @@ def test_lines_left_over_are_written_before_a_node_signs_off(apps: Apps, monkeyp
     assert texts(app.log_lines(handle.id)) == ["late"]
 
 
-def test_lines_and_progress_of_a_process_come_home(app: Windlass):
+def test_log_lines_and_progress_of_a_job_process_are_stored(app: Windlass):
     """J4.1, J4.4: a job in a process of its own speaks through its worker."""
     job = app.job(executor="process")(reporting_jobs.say_and_fail_at_first)
     with app.worker():

@@ -81,7 +81,7 @@ def test_a_limit_set_while_a_job_runs_counts_its_thread_until_it_has_ended(apps:
         assert following.result(timeout=LONG) == "followed"
 
 
-def test_bodies_never_exceed_the_limit_when_a_worker_is_left_and_entered_again(apps: Apps, bodies: Bodies):
+def test_bodies_never_exceed_the_limit_when_a_worker_is_restarted(apps: Apps, bodies: Bodies):
     """J6.2, J7.6: a forced drain releases the jobs, not the permits of threads that go on."""
     app = limited(apps)
     job = app.job(resource="stripe")(stubborn)

@@ -13,7 +13,7 @@ ENTERED, OPEN = threading.Event(), threading.Event()
 
 async def block_the_loop() -> str:
     ENTERED.set()
-    assert OPEN.wait(LONG)  # what nobody should do in a coroutine
+    assert OPEN.wait(LONG)  # what a coroutine should never do
     return "blocked"
 
 

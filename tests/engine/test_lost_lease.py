@@ -25,7 +25,7 @@ def clock() -> VirtualClock:
 def slow(apps: Apps, clock: VirtualClock) -> Windlass:
     """An application whose nodes send heartbeats only when the test advances the clock."""
     lost_lease_bodies.entered.clear()
-    lost_lease_bodies.told.clear()
+    lost_lease_bodies.notified.clear()
     settings = Settings(node=NodeSettings(heartbeat_interval=SELDOM, recovery_interval=0.05, sweep_interval=0.05))
     return apps(settings=settings, clock=clock)
 
@@ -62,10 +62,10 @@ def test_a_node_that_was_marked_lost_abandons_its_running_jobs(
     with caplog.at_level(logging.ERROR, "windlass.heartbeat"), worker:
         until(lambda: len(lost_lease_bodies.entered) == len(bodies))
         old_name = lose(slow, worker, clock)
-        assert lost_lease_bodies.told == [], "nobody told it yet"
+        assert lost_lease_bodies.notified == [], "nobody told it yet"
         new_name = notice(worker, old_name)
         assert [handle.result(LONG) for handle in handles] == ["on_the_loop again", "on_a_thread again"]
-        until(lambda: sorted(lost_lease_bodies.told) == ["on_a_thread", "on_the_loop"])
+        until(lambda: sorted(lost_lease_bodies.notified) == ["on_a_thread", "on_the_loop"])
     assert f"node {old_name} lost its lease" in caplog.text
     for handle in handles:
         job = slow.get(handle.id)
@@ -82,8 +82,8 @@ def test_a_body_whose_claim_was_lost_gets_an_error(slow: Windlass, clock: Virtua
         until(lambda: lost_lease_bodies.entered)
         notice(worker, lose(slow, worker, clock))
         assert handle.result(LONG) == f"{body.__name__} again"
-        until(lambda: lost_lease_bodies.told)
-    assert lost_lease_bodies.told == [StaleClaimError.__name__]
+        until(lambda: lost_lease_bodies.notified)
+    assert lost_lease_bodies.notified == [StaleClaimError.__name__]
     assert [attempt.outcome for attempt in slow.history(handle.id)] == ["lost", "succeeded"]
 
 
@@ -93,8 +93,8 @@ def test_a_body_whose_job_another_process_canceled_is_stopped(slow: Windlass, ap
     with slow.worker():
         until(lambda: lost_lease_bodies.entered)
         assert apps().cancel(handle.id)
-        until(lambda: lost_lease_bodies.told)
-    assert lost_lease_bodies.told == [StopJob.__name__]
+        until(lambda: lost_lease_bodies.notified)
+    assert lost_lease_bodies.notified == [StopJob.__name__]
     assert handle.status() is JobStatus.CANCELED
 
 

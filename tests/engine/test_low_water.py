@@ -11,7 +11,7 @@ from windlass.stores.claim_order import Head, JobPosition, Starts
 from windlass.stores.plans.queues import Heads
 
 STORE = 5_000_000_000
-"""What the store's clock said at the time 0 of the process's clock."""
+"""The store's time at the time 0 of the process's clock."""
 SECOND = 1_000_000
 ZERO = "00000000-0000-0000-0000-000000000000"
 

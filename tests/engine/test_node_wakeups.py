@@ -16,7 +16,7 @@ DAMAGED = cast("int", "high")
 LEVELS = frozenset({("q", 1), ("q", DAMAGED)})
 
 
-class Heard:
+class Recorder:
     """A coordinator, and handles of which none waits."""
 
     awaits = False
@@ -28,8 +28,8 @@ class Heard:
         self.levels.add((queue, level))
 
 
-def make(heard: Any) -> NodeWakeups:
-    return NodeWakeups(KnownWork(1.0), cast("Any", None), (cast("Any", None), cast("Any", None)), heard)
+def make(recorder: Any) -> NodeWakeups:
+    return NodeWakeups(KnownWork(1.0), cast("Any", None), (cast("Any", None), cast("Any", None)), recorder)
 
 
 def claim(level: int) -> Claim:
@@ -39,22 +39,22 @@ def claim(level: int) -> Claim:
 
 async def test_levels_that_cannot_be_sorted_are_woken_for_by_effects():
     """J7.9: a damaged level beside others keeps none of them from being woken for."""
-    heard = Heard()
-    publisher = Publisher(EventBus(str), cast("Any", heard), SystemClock(), make(heard))
+    recorder = Recorder()
+    publisher = Publisher(EventBus(str), cast("Any", recorder), SystemClock(), make(recorder))
     publisher.publish([], Effects(work=LEVELS))
-    assert heard.levels == LEVELS
+    assert recorder.levels == LEVELS
 
 
 async def test_levels_that_cannot_be_sorted_are_woken_for_by_requeued_jobs():
     """J7.9: a drain releases its claims, whatever their levels are."""
-    heard = Heard()
+    recorder = Recorder()
     claims = [claim(level) for _, level in LEVELS]
-    make(heard).requeued([(one, released(one, Times(None, 0, None))) for one in claims])
-    assert heard.levels == LEVELS
+    make(recorder).requeued([(one, released(one, Times(None, 0, None))) for one in claims])
+    assert recorder.levels == LEVELS
 
 
 async def test_levels_that_cannot_be_sorted_are_woken_for_by_freed_permits():
     """J7.9: likewise."""
-    heard = Heard()
-    make(heard).permits_freed([claim(level) for _, level in LEVELS])
-    assert heard.levels == LEVELS
+    recorder = Recorder()
+    make(recorder).permits_freed([claim(level) for _, level in LEVELS])
+    assert recorder.levels == LEVELS

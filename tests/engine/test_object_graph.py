@@ -46,7 +46,7 @@ def test_a_cycle_would_be_found():
     upper = Upper("upper")
     upper.lower = lower = Upper("lower")  # type: ignore[attr-defined]
     assert not any(len(group) > 1 for group in strong_components(upper, here=True))
-    lower.told = partial(print, upper.wake)  # type: ignore[attr-defined]
+    lower.back = partial(print, upper.wake)  # type: ignore[attr-defined]
     (group,) = (group for group in strong_components(upper, here=True) if len(group) > 1)
     assert names(group) == ["Upper", "Upper"]
 

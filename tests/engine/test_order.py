@@ -59,7 +59,7 @@ def test_a_critical_job_behind_a_limit_starts_next_also_when_it_comes_while_the_
     assert [name for name in jobs.seen if name in ("CRIT", "low")] == ["CRIT"] + ["low"] * 5
 
 
-def test_of_more_lanes_than_one_look_shows_the_next_ones_are_looked_at_while_the_node_is_busy(
+def test_a_busy_node_reads_further_lanes_when_one_look_does_not_show_all(
     app: Windlass, monkeypatch: pytest.MonkeyPatch
 ):
     """J3.1: what comes first of all starts after one round through all lanes at the latest."""
@@ -74,7 +74,7 @@ def test_of_more_lanes_than_one_look_shows_the_next_ones_are_looked_at_while_the
     assert jobs.seen.index("CRIT") <= 4, "there are five windows of two lanes"
 
 
-def test_a_long_backlog_behind_one_limit_keeps_no_other_back_beyond_the_order(app: Windlass):
+def test_a_long_backlog_behind_one_limit_delays_others_only_by_the_order(app: Windlass):
     """J3.1, J3.4: jobs that are due later come later, wherever they wait; those that are due earlier come first."""
     note = app.job(jobs.anote)
     calls = [note.using(resource="stripe").bind("first") for _ in range(10)]

@@ -22,7 +22,7 @@ from windlass.stores.plans.queues import FIRST_LANE, Heads
 
 FRESH = 1.0
 STORE = 5_000_000_000
-"""What the store's clock said at the time 0 of the process's clock."""
+"""The store's time at the time 0 of the process's clock."""
 LATER = ("mail", "k=v")
 """A lane at which the next look goes on."""
 OPEN = frozenset({"mail", "sms"})
@@ -100,7 +100,7 @@ def test_a_node_without_room_waits_a_second():
     assert DUE.begin_poll(0, 0.0).next_action(0.0) == Pause(CLAIM_IN_DOUBT_PAUSE)
 
 
-def test_a_claim_asks_for_what_is_due_and_for_nothing_else():
+def test_a_claim_requests_only_due_jobs():
     """J3.1: by the store's clock, as far as it can be known."""
     heads = [due_in(-1), due_in(2, "sms"), due_in(3, lane="k=v")]
     known = looked(*heads)
@@ -124,7 +124,7 @@ def test_a_claim_asks_for_what_is_due_and_for_nothing_else():
         (50, 100, 64, 128),
     ],
 )
-def test_a_claim_reads_all_that_is_wanted_of_few_levels_and_a_share_of_many(
+def test_a_claim_reads_all_requested_jobs_of_few_levels_and_a_share_of_many(
     levels: int, wanted: int, widening: int, chunk: int
 ):
     """J3.1: in powers of two, so that there are few statements; more after claims that were cut short."""
@@ -239,13 +239,13 @@ def test_a_round_through_the_lanes_may_take_several_looks(answers: list[Heads], 
     assert (known.many_lanes, known.answer.held, known.lanes_since) == (many, held, since)
 
 
-def test_a_round_through_the_lanes_can_be_begun_anew():
+def test_a_round_through_the_lanes_can_be_restarted():
     known = looked(held=True, after=LATER).from_first_lane()
     assert not known.lanes_left
     assert not known.begin_look(3.0).after_look(found(), 3.0).answer.held
 
 
-def test_a_look_forgets_what_was_reported_before_it_and_keeps_what_comes_meanwhile():
+def test_a_look_drops_earlier_reports_and_keeps_those_made_during_it():
     """J3.6: the answer may be older than what is reported while it is on its way."""
     reported = DUE.changed().jobs_ended()
     asked = reported.begin_look(1.0)
@@ -300,7 +300,7 @@ REPORTED: list[tuple[str, Outlook, Report, bool, bool, list[Head]]] = [
 @pytest.mark.parametrize(
     ("known", "report", "stale", "woken", "due"), [row[1:] for row in REPORTED], ids=[row[0] for row in REPORTED]
 )
-def test_what_is_reported_makes_jobs_due_or_calls_for_a_look(
+def test_a_report_makes_jobs_due_or_requires_a_look(
     known: Outlook, report: Report, stale: bool, woken: bool, due: list[Head]
 ):
     """J3.6: a look is called for only where the report does not say enough."""
@@ -308,7 +308,7 @@ def test_what_is_reported_makes_jobs_due_or_calls_for_a_look(
     assert (after.stale, after.woken, after.due(0.0)) == (stale, woken, due)
 
 
-def test_a_report_is_no_reason_to_forget_another():
+def test_a_report_does_not_drop_another():
     known = DUE.changed()
     for report in (
         lambda o: o.new_work([("mail", 1)], 0.0),
@@ -353,7 +353,7 @@ def test_circuits_that_change_here_are_known_before_the_next_look(
         (IDLE.begin_poll(0, 0.0).slot_freed(), False),
     ],
 )
-def test_room_is_wanted_by_a_poll_that_had_none(known: Outlook, wants: bool):
+def test_a_poll_without_room_waits_for_a_free_slot(known: Outlook, wants: bool):
     """J3.1: until a slot frees up."""
     assert known.wants_room is wants
 

@@ -177,7 +177,7 @@ def test_a_canceled_process_job_frees_its_permit(apps: Apps, tmp_path: Any):
         until(lambda: in_use(app) == 0)
 
 
-def test_a_thread_that_sleeps_on_after_its_timeout_keeps_its_permit(apps: Apps, gate: Gate):
+def test_a_thread_that_runs_on_after_its_timeout_keeps_its_permit(apps: Apps, gate: Gate):
     """J4.5, J6.2: its job has failed; the resource is used all the same."""
     app = gated(apps)
     with app.worker():
@@ -200,7 +200,7 @@ def test_a_retry_waits_for_the_permit_that_its_own_late_body_holds(apps: Apps, g
     assert in_use(app) == 0
 
 
-def test_a_coroutine_that_was_left_behind_keeps_its_permit(apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch):
+def test_an_abandoned_coroutine_keeps_its_permit(apps: Apps, gate: Gate, monkeypatch: pytest.MonkeyPatch):
     """J4.5, J6.2: its slot is free, its permit is not."""
     monkeypatch.setattr(timeouts, "GRACE", 0.1)
     app = gated(apps)

@@ -95,10 +95,10 @@ def test_a_body_knows_the_same_of_itself_as_anywhere(either: Windlass):
         }
         snoozed = enqueue(either, bodies.snooze_once)
         assert snoozed.result(SLOW) > 1
-        told = enqueue(either, bodies.report_progress, 20_000)
-        assert told.result(SLOW) is None
+        received = enqueue(either, bodies.report_progress, 20_000)
+        assert received.result(SLOW) is None
     assert either.get(snoozed.id).attempts == 1
-    progress = either.get(told.id).progress
+    progress = either.get(received.id).progress
     assert progress is not None
     assert (progress.done, progress.total, progress.message) == (20_000, 20_000, "counting")
 
@@ -225,8 +225,8 @@ def test_a_died_process_is_charged_to_the_crash_budget(either: Windlass, tmp_pat
 def test_a_job_that_kills_its_process_every_time_ends_as_worker_lost(apps: Apps):
     """J7.4: once the budget is spent it is FAILED, published as a dead letter, its key is free; others continue."""
     app = in_processes(apps(settings=Settings(node=NodeSettings(crash_budget=1))))
-    told: list[Any] = []
-    app.on(JobDeadLettered)(told.append)
+    received: list[Any] = []
+    app.on(JobDeadLettered)(received.append)
     with app.worker():
         handle = enqueue(app, bodies.leave, 7, business_key="poison", max_retries=5)
         with pytest.raises(JobFailedError) as failed:
@@ -238,7 +238,7 @@ def test_a_job_that_kills_its_process_every_time_ends_as_worker_lost(apps: Apps)
     job = app.get(handle.id)
     assert (job.status, job.attempts, job.crash_count) == (JobStatus.FAILED, 0, 2)
     assert [(a.outcome, a.error_class) for a in app.history(handle.id)] == [("lost", "WorkerLostError")] * 2
-    assert [(event.job_id, event.reason) for event in told] == [(handle.id, "worker_lost")]
+    assert [(event.job_id, event.reason) for event in received] == [(handle.id, "worker_lost")]
 
 
 def test_log_records_arrive_with_job_node_and_attempt(
@@ -345,8 +345,8 @@ def log_odd_values() -> str:
     return "fine"
 
 
-def test_odd_values_from_a_job_process_are_the_jobs_business_only(app: Windlass):
-    """J4.2, J7.4: neither a failure with odd numbers in it nor odd words cost the process."""
+def test_invalid_values_of_a_job_process_fail_only_their_job(app: Windlass):
+    """J4.2, J7.4: neither an error nor a log line with invalid values ends the process."""
     failing = app.job(executor="process")(raise_odd_numbers).enqueue()
     logging_job = app.job(executor="process")(log_odd_values).enqueue()
     with app.worker():

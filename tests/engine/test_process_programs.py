@@ -89,7 +89,7 @@ with app.worker():
 """
 
 
-def test_a_program_without_a_main_guard_gets_an_error_that_says_so(tmp_path: Path):
+def test_a_program_without_a_main_guard_gets_an_error_that_names_it(tmp_path: Path):
     """J4.2: a process never becomes a second worker."""
     said = run(tmp_path, UNGUARDED)
     assert "importing 'shop' failed here: ConfigurationError: a process that runs jobs has imported this module" in said
@@ -159,7 +159,7 @@ def test_serializers_resolvers_and_provided_objects_are_found_with_the_applicati
     assert "charged 2 in shop\n" in said
 
 
-def test_without_them_a_job_fails_saying_what_to_do_and_plain_functions_run(tmp_path: Path):
+def test_without_the_application_a_job_fails_with_advice_and_plain_functions_run(tmp_path: Path):
     """J1.1: never with the wrong serializer, never with an object other than the one provided."""
     said = run(tmp_path, PARTICULAR + AS_A_LOCAL)
     assert "ConfigurationError: shop:charge cannot run in a process of its own: it needs its serializer" in said
@@ -168,7 +168,7 @@ def test_without_them_a_job_fails_saying_what_to_do_and_plain_functions_run(tmp_
     assert "charged 2 in shop\n" in said
 
 
-def test_a_function_typed_into_a_session_says_that_it_cannot_be_found(tmp_path: Path):
+def test_a_function_of_an_interactive_session_gets_an_error_that_it_cannot_be_imported(tmp_path: Path):
     """J1.1: another process cannot import what is in no file."""
     source = PREFACE + UNGUARDED
     done = subprocess.run(
@@ -178,7 +178,7 @@ def test_a_function_typed_into_a_session_says_that_it_cannot_be_found(tmp_path: 
 
 
 def test_an_executor_provider_without_processes_keeps_working(tmp_path: Path):
-    """J4.2: it is not asked for what it does not have, until a job wants it; that job fails."""
+    """J4.2: what it lacks matters only once a job needs it; that job fails."""
     source = """
 class Here:
     async def run(self, invocation, /): return invocation.function(*invocation.args)

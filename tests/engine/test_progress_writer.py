@@ -27,27 +27,27 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
     return steps
 
 
-def said(job: Job) -> tuple[float, float | None, str, float | None] | None:
+def reported(job: Job) -> tuple[float, float | None, str, float | None] | None:
     progress = job.progress
     return None if progress is None else (progress.done, progress.total, progress.message, progress.percent)
 
 
 def test_progress_is_seen_from_another_process_while_the_job_runs(apps: Apps, tmp_path: Path):
-    """J4.4: and what was said last, once it has ended."""
+    """J4.4: and the last report, once it has ended."""
     app = apps()
     with remote_worker(apps.url):
         handle = app.job(reporting_jobs.climb).enqueue(str(tmp_path / "sign"))
         until(lambda: app.get(handle.id).progress)
         job = app.get(handle.id)
         progress = job.progress
-        assert (job.status, said(job)) == (JobStatus.RUNNING, (5, 10, "half", 50.0))
+        assert (job.status, reported(job)) == (JobStatus.RUNNING, (5, 10, "half", 50.0))
         assert job.picked_at is not None
         assert progress is not None
         assert job.picked_at <= progress.at
         (tmp_path / "sign").touch()
         handle.result(timeout=LONG)
         job = app.get(handle.id)
-    assert (job.status, said(job)) == (JobStatus.SUCCEEDED, (10, 10, "all", 100.0))
+    assert (job.status, reported(job)) == (JobStatus.SUCCEEDED, (10, 10, "all", 100.0))
     assert job.finished_at is not None
     assert job.progress is not None
     assert progress.at <= job.progress.at <= job.finished_at
@@ -61,20 +61,20 @@ async def test_the_last_progress_is_stored_before_the_result(app: Windlass, body
         for number in range(20):
             handle = await job.aenqueue(number, 20, f"no. {number}")
             await handle.aresult(timeout=LONG)
-            assert said(await app.aget(handle.id)) == (number, 20, f"no. {number}", 5.0 * number)
+            assert reported(await app.aget(handle.id)) == (number, 20, f"no. {number}", 5.0 * number)
 
 
 @pytest.mark.parametrize("body", [reporting_jobs.count_to, reporting_jobs.acount_to], ids=["thread", "coroutine"])
 def test_a_tight_loop_writes_once_in_an_interval(
     app: Windlass, writes: list[Step], monkeypatch: pytest.MonkeyPatch, body: Any
 ):
-    """J4.4: only the latest word counts. Here the interval is longer than the job, which leaves its last words."""
+    """J4.4: only the latest report counts. Here the interval is longer than the job, and its last report is written."""
     monkeypatch.setattr(engine_reports, "INTERVAL", 600.0)
     job = app.job(body)
     with app.worker():
         handle = job.enqueue(100_000)
         handle.result(timeout=90)
-        assert said(app.get(handle.id)) == (100_000, 100_000, "", 100.0)
+        assert reported(app.get(handle.id)) == (100_000, 100_000, "", 100.0)
     assert [step.name for step in writes] == ["save_progress"]
 
 
@@ -103,13 +103,13 @@ def test_reports_of_many_jobs_share_a_statement(app: Windlass, writes: list[Step
 
 
 def test_every_attempt_starts_over(app: Windlass):
-    """J4.4: what an earlier attempt said is not shown for a later one."""
+    """J4.4: the report of an earlier attempt is not shown for a later one."""
     job = app.job(max_retries=1, backoff=Backoff.fixed(1))(reporting_jobs.say_and_fail_at_first)
     with app.worker():
         handle = job.enqueue(2)
-        assert said(waiting_again(app, handle.id, 1)) is None
+        assert reported(waiting_again(app, handle.id, 1)) is None
         handle.result(timeout=LONG)
-    assert said(app.get(handle.id)) == (50, 100, "attempt 2", 50.0)
+    assert reported(app.get(handle.id)) == (50, 100, "attempt 2", 50.0)
 
 
 def test_a_job_that_failed_shows_how_far_it_came(app: Windlass):
@@ -118,7 +118,7 @@ def test_a_job_that_failed_shows_how_far_it_came(app: Windlass):
     with app.worker():
         handle = job.enqueue(2)
         ended = settled(app, handle.id)
-    assert (ended.status, said(ended)) == (JobStatus.FAILED, (50, 100, "attempt 1", 50.0))
+    assert (ended.status, reported(ended)) == (JobStatus.FAILED, (50, 100, "attempt 1", 50.0))
 
 
 def test_an_attempt_that_is_over_cannot_overwrite_the_next_one(app: Windlass, gate: Gate):
@@ -182,7 +182,7 @@ def say_what_was_seen() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, 10**400, True, "3", None, Decimal(3), [1]], ids=repr)
-def test_what_is_no_amount_is_refused(wrong: Any):
+def test_an_invalid_amount_is_refused(wrong: Any):
     """J4.4: with an error that says what was expected and what came."""
     context = job_context("0190a0a0-0000-7000-8000-000000000000", "node", 1)
     with pytest.raises(InvalidOptionError, match=r"done of a progress must be .*, got .*ctx\.progress\(3, 10\)"):

@@ -81,7 +81,7 @@ def test_commit_each_works_on_every_store(apps: Apps):
         assert [handle.result(timeout=LONG) for handle in handles] == [2 * n for n in range(20)]
 
 
-def test_one_refused_outcome_does_not_take_others_with_it(app: Windlass):
+def test_one_refused_outcome_does_not_affect_others(app: Windlass):
     """J4.3: each completion is guarded by its own fence; a late one is refused alone."""
     add, stuck = app.job(jobs.add), app.job(timeout=0.1)(jobs.loop_for_ever)
     with app.worker():
@@ -91,7 +91,7 @@ def test_one_refused_outcome_does_not_take_others_with_it(app: Windlass):
         assert late.join(timeout=LONG) is JobStatus.FAILED
 
 
-def test_results_come_back_typed(app: Windlass, apps: Apps):
+def test_results_are_returned_with_their_types(app: Windlass, apps: Apps):
     """J4.6, J1.1: dataclasses, enums, datetimes, UUIDs, Decimals, bytes; by handle and by `get`, here and elsewhere."""
     invoice = jobs.Invoice(
         number=UUID(int=7),

@@ -1,4 +1,4 @@
-"""`retry_on` and `give_up_on`: which errors a job wants to be retried after."""
+"""`retry_on` and `give_up_on`: the errors after which a job is retried."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def buy(order: int) -> None:
 """
 
 
-def test_only_what_retry_on_names_is_retried(app: Windlass, caplog: pytest.LogCaptureFixture):
+def test_only_errors_named_by_retry_on_are_retried(app: Windlass, caplog: pytest.LogCaptureFixture):
     """J5.1: given on the decorator, replaced and taken back by `using`; the log says which rule ended the job."""
     fail = app.job(max_retries=2, retry_on=(ConnectionError, TimeoutError))(jobs.raise_it)
     with app.worker():
@@ -49,7 +49,7 @@ def test_only_what_retry_on_names_is_retried(app: Windlass, caplog: pytest.LogCa
     assert "(its class is not in retry_on)" in caplog.text
 
 
-def test_what_give_up_on_names_is_not_retried(app: Windlass):
+def test_an_error_named_by_give_up_on_is_not_retried(app: Windlass):
     """J5.1: whatever retry_on says."""
     fail = app.job(max_retries=2, backoff=Backoff.fixed(60), retry_on=Exception, give_up_on=ValueError)(jobs.raise_it)
     with app.worker():

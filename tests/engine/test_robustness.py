@@ -75,7 +75,7 @@ def test_an_ending_on_which_no_verdict_can_be_passed_fails_the_job(app: Windlass
     assert settled(app, handle.id).reason == "non_retryable"
 
 
-def test_a_delay_that_is_none_leaves_it_to_the_backoff(app: Windlass, caplog: pytest.LogCaptureFixture):
+def test_an_invalid_delay_of_a_retry_is_replaced_by_the_backoff(app: Windlass, caplog: pytest.LogCaptureFixture):
     """J5.2: the job is retried, and the log says why not after the given delay."""
     job = app.job(max_retries=1)(odd)
     with app.worker():
@@ -84,7 +84,7 @@ def test_a_delay_that_is_none_leaves_it_to_the_backoff(app: Windlass, caplog: py
     assert "RetryAfter.delay answered with str" in caplog.text
 
 
-def test_a_caller_interrupted_while_it_waits_for_the_leader_leaves_the_others_a_way(app: Windlass):
+def test_a_caller_interrupted_while_it_waits_for_the_leader_does_not_block_others(app: Windlass):
     """J1.1: group commit: one caller's Ctrl-C must not make the next enqueue hang."""
     add = app.job(jobs.add)
     add.enqueue(0, 0)
@@ -137,7 +137,7 @@ def test_waiting_for_a_result_ends_with_an_error_when_the_application_closes(app
     assert "was closed" in str(errors[0])
 
 
-def test_a_worker_that_was_left_is_forgotten(app: Windlass):
+def test_nodes_of_ended_workers_are_garbage_collected(app: Windlass):
     """J7.6: entering and leaving workers for years leaks nothing."""
     app.job(jobs.add)
     nodes = [_enter_and_leave(app) for _ in range(3)]
@@ -152,13 +152,13 @@ def _enter_and_leave(app: Windlass) -> weakref.ref[Any]:
 
 
 def test_a_url_that_cannot_be_read_is_refused_without_its_password():
-    """J5.3: not even the driver's own words about it are shown."""
+    """J5.3: not even the driver's message about it is shown."""
     with pytest.raises(ConfigurationError, match="percent-encoded") as refused:
         Windlass("postgresql://bob:s3%zzcret@host/db")
     assert "s3%zzcret" not in str(refused.value)
 
 
-def test_what_is_no_list_of_calls_is_refused_by_name(app: Windlass):
+def test_enqueue_many_refuses_anything_but_a_list_of_calls(app: Windlass):
     """J1.1: enqueue_many takes bound calls."""
     add = app.job(jobs.add)
     with pytest.raises(InvalidOptionError, match=r"charge\.bind\(42\)"):
@@ -167,7 +167,7 @@ def test_what_is_no_list_of_calls_is_refused_by_name(app: Windlass):
         app.enqueue_many(add.bind(1, 1))  # type: ignore[arg-type]
 
 
-class DeafCoordinator:
+class FailingCoordinator:
     """A user's coordinator whose server is down."""
 
     def notify_new_work(self, queue: str, priority: int) -> None:
@@ -180,9 +180,9 @@ class DeafCoordinator:
         pass
 
 
-def test_a_worker_that_fails_to_start_leaves_no_node_that_looks_alive(apps: Apps):
+def test_a_worker_that_fails_to_start_registers_no_node(apps: Apps):
     """J7.2: half a node must not hold a lease, nor beat."""
-    app = apps(coordinator=DeafCoordinator())
+    app = apps(coordinator=FailingCoordinator())
     app.job(jobs.add)
     with pytest.raises(ConnectionError), app.worker():
         pass

@@ -90,7 +90,7 @@ async def test_on_the_callers_loop_coroutines_run_beside_the_caller(app: Windlas
         assert await (await coroutine.using(executor="thread").aenqueue()).aresult(timeout=LONG) == "windlass-job"
 
 
-def test_a_thread_job_that_logs_or_asks_for_its_context_has_it(app: Windlass):
+def test_a_thread_job_has_its_context_when_it_logs_or_reads_it(app: Windlass):
     """J4.2, J4.4: a coroutine on a thread has its context as well."""
     describe = app.job(executor="thread")(jobs.adescribe_myself)
     with app.worker():

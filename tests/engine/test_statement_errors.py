@@ -105,17 +105,17 @@ def test_an_outcome_whose_statement_is_refused_is_found_and_set_aside(bench: Wor
     bad = attempts[4]
 
     async def flush() -> None:
-        told: list[Attempt] = []
-        completer = Completer(bench.database, Recorder(told), ErrorHandling())
+        published: list[Attempt] = []
+        completer = Completer(bench.database, Recorder(published), ErrorHandling())
         for attempt in attempts:
             completer.finish(attempt)
         with trigger(store_url, f"NEW.id = '{bad.claim.job_id}'"):
             await completer.tick()
-            assert told == [attempt for attempt in attempts if attempt is not bad]
+            assert published == [attempt for attempt in attempts if attempt is not bad]
             assert completer.unwritten == {(bad.claim.job_id, bad.claim.fence)}
         completer.start()
         assert await completer.flushed()
-        assert told[-1] is bad
+        assert published[-1] is bad
         assert completer.unwritten == set()
         await completer.stop()
         await bench.database.aclose_loop()
@@ -162,17 +162,17 @@ def test_an_outcome_set_aside_after_a_commit_without_an_answer_is_looked_up(benc
     (attempt,) = ended(bench, 1)
 
     async def flush() -> None:
-        told: list[Attempt] = []
-        completer = Completer(bench.database, Recorder(told), ErrorHandling())
+        published: list[Attempt] = []
+        completer = Completer(bench.database, Recorder(published), ErrorHandling())
         completer.finish(attempt)
         with armed("store.after_commit=raise@1"), pytest.raises(FailpointError):
             await completer.tick()
         with renamed(store_url, "windlass_attempt", "fence"):
             await completer.tick()
-        assert told == []
+        assert published == []
         completer.start()
         assert await completer.flushed()
-        assert (told, completer.stale) == ([attempt], 0)
+        assert (published, completer.stale) == ([attempt], 0)
         await completer.stop()
         await bench.database.aclose_loop()
 
@@ -185,8 +185,8 @@ def test_a_commit_in_doubt_stays_in_doubt_while_others_are_written_again(bench: 
     refused, lost = ended(bench, 2)
 
     async def flush() -> None:
-        told: list[Attempt] = []
-        completer = Completer(bench.database, Recorder(told), ErrorHandling())
+        published: list[Attempt] = []
+        completer = Completer(bench.database, Recorder(published), ErrorHandling())
         completer.finish(refused)
         with trigger(store_url, f"NEW.id = '{refused.claim.job_id}'"):
             await completer.tick()
@@ -196,7 +196,7 @@ def test_a_commit_in_doubt_stays_in_doubt_while_others_are_written_again(bench: 
         completer.start()
         assert await completer.flushed()
         assert completer.stale == 0
-        assert {attempt.claim.job_id for attempt in told} == {refused.claim.job_id, lost.claim.job_id}
+        assert {attempt.claim.job_id for attempt in published} == {refused.claim.job_id, lost.claim.job_id}
         await completer.stop()
         await bench.database.aclose_loop()
 
@@ -211,12 +211,12 @@ def test_a_damaged_job_that_cannot_be_paused_for_its_values_is_set_aside(bench: 
     fine = ended(bench, 3)
 
     async def flush() -> None:
-        told: list[Attempt] = []
-        completer = Completer(bench.database, Recorder(told), ErrorHandling())
+        published: list[Attempt] = []
+        completer = Completer(bench.database, Recorder(published), ErrorHandling())
         for attempt in (damaged, *fine):
             completer.finish(attempt)
         await completer.tick()
-        assert told == fine
+        assert published == fine
         assert completer.unwritten == {(damaged.claim.job_id, damaged.claim.fence)}
         await bench.database.aclose_loop()
 
@@ -231,13 +231,13 @@ def test_a_damaged_job_that_cannot_be_paused_either_is_set_aside(bench: Workbenc
     fine = ended(bench, 3)
 
     async def flush() -> None:
-        told: list[Attempt] = []
-        completer = Completer(bench.database, Recorder(told), ErrorHandling())
+        published: list[Attempt] = []
+        completer = Completer(bench.database, Recorder(published), ErrorHandling())
         for attempt in (damaged, *fine):
             completer.finish(attempt)
         with renamed(store_url, "windlass_hot", "paused_from"):
             await completer.tick()
-            assert told == fine
+            assert published == fine
         completer.start()
         assert await completer.flushed()
         await completer.stop()
@@ -309,7 +309,7 @@ def test_health_reports_a_refused_outcome_until_it_is_written(
 def test_a_drain_names_the_error_that_outcomes_are_refused_with(
     app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
 ):
-    """J7.9: a store that answers is not said to be gone, and a drain does not wait for what it refuses."""
+    """J7.9: a store that answers is not reported as unavailable, and a drain does not wait for refused writes."""
     worker = app.worker()
     with trigger(store_url, "true"):
         worker.__enter__()

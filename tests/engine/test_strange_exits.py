@@ -19,7 +19,7 @@ STRANGE = {
 }
 
 
-def test_strange_exits_of_sync_bodies_are_their_jobs_failure(app: Windlass):
+def test_exit_exceptions_of_sync_bodies_fail_their_job(app: Windlass):
     """J5.1: SystemExit and the like fail the job, retries apply, and nothing else is touched."""
     fail, add = app.job(max_retries=1)(jobs.raise_it), app.job(jobs.add)
     with app.worker(concurrency=3):
@@ -30,7 +30,7 @@ def test_strange_exits_of_sync_bodies_are_their_jobs_failure(app: Windlass):
     assert {(job.status, job.attempts) for job in found.values()} == {(JobStatus.FAILED, 2)}
 
 
-def test_strange_exits_of_coroutines_are_their_jobs_failure(app: Windlass):
+def test_exit_exceptions_of_coroutines_fail_their_job(app: Windlass):
     """J5.1: on the loop too; Python itself turns a StopIteration of a coroutine into a RuntimeError."""
     fail, add = app.job(max_retries=1)(jobs.araise_it), app.job(jobs.aadd)
     with app.worker(concurrency=3):
@@ -41,7 +41,7 @@ def test_strange_exits_of_coroutines_are_their_jobs_failure(app: Windlass):
     assert {(job.status, job.attempts) for job in found.values()} == {(JobStatus.FAILED, 2)}
 
 
-async def test_strange_exits_do_not_end_the_callers_loop(app: Windlass):
+async def test_exit_exceptions_do_not_end_the_callers_loop(app: Windlass):
     """J5.1: with `async with`, the loop is the user's own."""
     fail, add = app.job(jobs.araise_it), app.job(jobs.aadd)
     async with app.worker():
@@ -60,7 +60,7 @@ def test_an_exit_from_a_task_of_the_body_does_not_end_the_worker(app: Windlass, 
     assert (job.status, job.error_class) == (JobStatus.FAILED, STRANGE[what])
 
 
-def test_strange_exits_on_threads_of_coroutines_are_failures(app: Windlass):
+def test_exit_exceptions_of_coroutines_on_threads_fail_their_job(app: Windlass):
     """J5.1, J4.2: a coroutine on a thread of its own ends that thread's loop at most."""
     fail, add = app.job(executor="thread")(jobs.araise_it), app.job(jobs.aadd)
     with app.worker():

@@ -24,7 +24,7 @@ def fresh(number: int) -> int:
 """
 
 
-def test_a_worker_with_nothing_allowed_refuses_to_start_and_says_how_to_allow(app: Windlass):
+def test_a_worker_with_nothing_allowed_refuses_to_start_with_advice(app: Windlass):
     """J6.3: deny by default; nothing registered and nothing allowed is a mistake, not an idle worker."""
     with pytest.raises(ConfigurationError, match=r"@app\.job.*allow="), app.worker():
         pass
@@ -78,7 +78,7 @@ def enqueue_unknown(apps: Apps, shop: Shop, number: int = 1) -> list:
     return [handle.id for handle in handles]
 
 
-def test_an_unknown_target_is_left_to_a_node_that_knows_it(app: Windlass, apps: Apps, shop: Shop):
+def test_a_job_of_an_unknown_target_runs_on_a_node_that_knows_it(app: Windlass, apps: Apps, shop: Shop):
     """J6.3: rolling deploy: the old node leaves it PENDING with no attempt spent, the new node runs it."""
     (unknown,) = enqueue_unknown(apps, shop)
     app.job(jobs.add)
@@ -165,7 +165,7 @@ TROUBLE = [
 
 
 @pytest.mark.parametrize(("answer", "trouble"), TROUBLE, ids=["raises", "None", "text"])
-def test_what_no_policy_could_judge_is_not_enqueued(apps: Apps, answer: object, trouble: str):
+def test_a_target_is_not_enqueued_if_the_policy_fails(apps: Apps, answer: object, trouble: str):
     """J6.3: no answer is no consent; the error says what the policy did."""
     app = apps(target_policy=Moody(answer))
     with pytest.raises(TargetNotAllowedError, match=f"the target policy {trouble}") as caught:
@@ -175,7 +175,7 @@ def test_what_no_policy_could_judge_is_not_enqueued(apps: Apps, answer: object, 
 
 
 @pytest.mark.parametrize(("answer", "trouble"), TROUBLE, ids=["raises", "None", "text"])
-def test_what_no_policy_could_judge_does_not_run_and_is_not_lost(
+def test_a_job_neither_runs_nor_is_lost_if_the_policy_fails(
     apps: Apps, answer: object, trouble: str, caplog: pytest.LogCaptureFixture
 ):
     """J6.3: a broken policy runs nothing and fails nothing: its jobs wait, here or elsewhere, for one that works."""

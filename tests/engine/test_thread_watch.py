@@ -15,11 +15,11 @@ class Ended:
     """Counts what the watch reports."""
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.reported = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     def __call__(self) -> None:
-        self._loop.call_soon_threadsafe(self.told.set)
+        self._loop.call_soon_threadsafe(self.reported.set)
 
 
 def spin(times: int) -> int:
@@ -39,13 +39,13 @@ async def test_the_end_of_a_body_is_reported_after_it_returned_or_raised():
     ended = Ended()
     watched = BodyWatch(ended).around(spin, is_coroutine=False)
     assert await threads.run(lambda: watched(3)) == 3
-    assert ended.told.is_set()
+    assert ended.reported.is_set()
 
     ended = Ended()
     failing = BodyWatch(ended).around(lambda: 1 // 0, is_coroutine=False)
     with pytest.raises(ZeroDivisionError):
         await threads.run(failing)
-    assert ended.told.is_set()
+    assert ended.reported.is_set()
     threads.close()
 
 
@@ -54,11 +54,11 @@ async def test_a_coroutine_on_a_thread_is_watched_too():
     ended = Ended()
     watched = BodyWatch(ended).around(aspin, is_coroutine=True)
     assert await threads.run(lambda: asyncio.run(watched(5))) == 5
-    assert ended.told.is_set()
+    assert ended.reported.is_set()
     threads.close()
 
 
-async def test_a_body_that_has_not_begun_never_does_once_that_is_made_sure_of():
+async def test_a_canceled_body_that_has_not_begun_never_begins():
     """J6.2: canceled before its thread took it; its place is free at once, and stays so."""
     entered = []
     watch = BodyWatch(Ended())
@@ -75,11 +75,11 @@ async def test_a_body_that_has_begun_is_not_reported_as_never_begun():
     assert not watch.never_begins()
 
 
-async def test_whenever_an_interrupt_strikes_the_end_is_known():
+async def test_the_end_is_reported_whenever_an_interrupt_occurs():
     """J6.2, J4.5: before the body, in it, or on its way out: the body never begins, or its end is reported."""
     chosen = random.Random(7)
     threads = ThreadBodies(asyncio.get_running_loop())
-    ends = {"never begun": 0, "told": 0}
+    ends = {"never begun": 0, "reported": 0}
     for _ in range(ROUNDS):
         ended = Ended()
         watch = BodyWatch(ended)
@@ -92,7 +92,7 @@ async def test_whenever_an_interrupt_strikes_the_end_is_known():
         if watch.never_begins():
             ends["never begun"] += 1
         else:
-            await asyncio.wait_for(ended.told.wait(), 90)
-            ends["told"] += 1
+            await asyncio.wait_for(ended.reported.wait(), 90)
+            ends["reported"] += 1
     threads.close()
     assert min(ends.values()) > 0, f"both cases must have happened: {ends}"

@@ -63,7 +63,7 @@ def test_a_coroutine_on_a_thread_is_over_at_its_timeout_too(app: Windlass):
         assert failed_by_timeout(settled(app, slow.enqueue().id))
 
 
-def test_a_coroutine_that_ignores_its_cancellation_is_left_behind(
+def test_a_coroutine_that_ignores_its_cancellation_is_abandoned(
     app: Windlass, gate: Gate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     """J4.5: after a grace its verdict is passed without it, its slot is free, its late result is ignored."""
@@ -79,7 +79,7 @@ def test_a_coroutine_that_ignores_its_cancellation_is_left_behind(
     assert len(about(caplog, "does not end after its timeout")) == 1
 
 
-def test_a_coroutine_that_swallows_its_cancellation_and_returns_has_timed_out_all_the_same(app: Windlass, gate: Gate):
+def test_a_coroutine_that_ignores_its_cancellation_and_returns_has_timed_out_too(app: Windlass, gate: Gate):
     """J4.5: a result that comes after the timeout is none."""
     gate.open()
     stubborn = app.job(timeout=TIMEOUT)(jobs.return_after_cancellation)
@@ -127,7 +127,7 @@ def test_a_timeout_is_retried_like_any_failure(app: Windlass):
     assert [(event.job_id, event.timeout.total_seconds()) for event in events] == [(handle.id, 2)]
 
 
-def test_the_context_of_a_job_that_timed_out_says_so(app: Windlass):
+def test_the_context_shows_that_the_job_timed_out(app: Windlass):
     """J4.4, J4.5: `ctx.check()` leaves the body."""
     polite = app.job(timeout=TIMEOUT)(jobs.loop_until_asked_to_stop)
     with app.worker():

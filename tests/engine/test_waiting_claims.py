@@ -151,13 +151,13 @@ def test_a_claimed_job_that_is_canceled_before_its_slot_never_runs(
 
 def test_start_events_are_published_when_attempts_start(app: Windlass, joined: list[Attempt]):
     """J5.8: so nothing is made ready before."""
-    heard: list[JobStarted] = []
-    app.on(JobStarted)(heard.append)
+    received: list[JobStarted] = []
+    app.on(JobStarted)(received.append)
     job = app.job(quick)
     with app.worker(concurrency=SLOTS):
         for handle in app.enqueue_many([job.bind(0.001) for _ in range(QUICK)]):
             assert handle.join(timeout=LONG) is JobStatus.SUCCEEDED
-        until(lambda: len(heard) == QUICK)
+        until(lambda: len(received) == QUICK)
     assert joined == []
 
 

@@ -64,7 +64,7 @@ def test_an_enqueue_of_another_application_wakes_the_worker(apps: Apps):
 
 
 async def test_an_async_enqueue_of_another_application_wakes_the_worker(apps: Apps):
-    """J3.6: `aenqueue` sends the same words."""
+    """J3.6: `aenqueue` sends the same notification."""
     working, asking = apps(settings=ONLY_WAKEUPS), apps()
     working.job(jobs.add)
     add = asking.job(jobs.add)
@@ -195,7 +195,7 @@ def test_a_payload_too_long_for_a_notification_wakes_all_nodes(apps: Apps):
         until(lambda: all(len(tried(asking, handle)) == 2 for handle in handles))
 
 
-def test_a_duplicate_does_not_swallow_the_wakeup_of_the_job_before(apps: Apps):
+def test_a_duplicate_does_not_drop_the_wakeup_of_the_job_before(apps: Apps):
     """J3.6: a notification owed for stored jobs does not go out with a commit that stores nothing."""
     worker, client = apps(settings=ONLY_WAKEUPS), apps()
     worker.job(jobs.add)

@@ -73,13 +73,13 @@ async def test_publishing_returns_before_any_listener_ran(bus: EventBus):
 
 
 async def test_subscribers_of_a_base_class_get_events_of_subclasses_and_others_do_not(bus: EventBus):
-    heard: dict[str, list[Event]] = {"all": [], "jobs": [], "nodes": []}
-    bus.subscribe(Event, heard["all"].append)
-    bus.subscribe(JobEvent, heard["jobs"].append)
-    bus.subscribe(NodeLost, heard["nodes"].append)
+    received: dict[str, list[Event]] = {"all": [], "jobs": [], "nodes": []}
+    bus.subscribe(Event, received["all"].append)
+    bus.subscribe(JobEvent, received["jobs"].append)
+    bus.subscribe(NodeLost, received["nodes"].append)
     bus.publish([completed(1), LOST, canceled(2)])
     await bus.drain()
-    assert heard == {"all": [completed(1), LOST, canceled(2)], "jobs": [completed(1), canceled(2)], "nodes": [LOST]}
+    assert received == {"all": [completed(1), LOST, canceled(2)], "jobs": [completed(1), canceled(2)], "nodes": [LOST]}
 
 
 async def test_only_events_with_subscribers_are_wanted(bus: EventBus):

@@ -51,7 +51,7 @@ def test_a_move_has_its_events_in_order(ended: Ended, kinds: list[type[Event]]):
     assert [type(event) for event in job_events(ended, NO_EFFECTS, NOW)] == kinds
 
 
-def test_a_dead_letter_that_raised_an_alert_says_so():
+def test_the_event_of_a_dead_letter_names_the_alert_it_raised():
     """J5.6: by the effects of the transaction that wrote it."""
     failed = JOB._replace(move=Move.FAIL, failure=FAILURE, reason="non_retryable")
     *_, dead, alert = job_events(failed, Effects(alerts=frozenset({ID})), NOW)

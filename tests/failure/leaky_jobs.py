@@ -3,7 +3,7 @@
 from tests.failure.corpus import SECRETS
 from windlass import DoNotRetry, JobContext, JobFailedError, JobResult
 
-told: list[str] = []
+callback_texts: list[str] = []
 """What callbacks were given."""
 
 
@@ -25,4 +25,4 @@ def leak(number: int) -> None:
 
 
 def clean_up(outcome: JobResult, error: JobFailedError) -> None:
-    told.append(f"{outcome} {error} {error!r}")
+    callback_texts.append(f"{outcome} {error} {error!r}")

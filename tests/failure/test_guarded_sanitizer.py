@@ -60,7 +60,7 @@ def failure() -> BaseException:
         return error
 
 
-def test_without_one_the_default_does_all():
+def test_the_default_sanitizer_is_used_without_a_custom_one():
     """J5.3: class, message, causes, members, traceback."""
     error, default = failure(), DefaultErrorSanitizer()
     assert guarded(None).sanitize(error) == default.sanitize(error)

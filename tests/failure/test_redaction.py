@@ -165,14 +165,14 @@ def test_no_part_of_a_secret_comes_through_in_whatever_it_is_wrapped(secret: cor
 
 
 @pytest.mark.parametrize("text", corpus.HARMLESS)
-def test_what_only_looks_like_a_secret_stays(text: str):
+def test_text_that_only_looks_like_a_secret_is_kept(text: str):
     """J5.3: what operators need to understand an error is not taken from them."""
     assert redact(text) == text
     assert redact(f"it failed: {text}\nand more") == f"it failed: {text}\nand more"
 
 
 @pytest.mark.parametrize("text", corpus.ADDRESSES)
-def test_addresses_are_only_taken_out_when_asked(text: str):
+def test_addresses_are_redacted_only_on_request(text: str):
     """J5.3: e-mail addresses (switch)."""
     assert redact(text, emails=False) == text
     assert "[REDACTED]" in redact(text)

@@ -121,7 +121,7 @@ RAISED = "RetryPolicy.{} raised KeyError; the default was used"
         (RetryAfter(5), 1, 9, TEN, Policy(delay=KeyError()), after(5)),
     ],
 )
-def test_what_follows_a_failed_attempt(exc, attempt, max_retries, backoff, policy, expected):
+def test_a_failed_attempt_is_retried_or_becomes_a_dead_letter(exc, attempt, max_retries, backoff, policy, expected):
     """J5.1, J5.2: do_not_retry, the policy, the counter, in this order; and RetryAfter, the policy's delay, backoff."""
     assert decide_retry(exc, attempt, max_retries, backoff, policy) == expected
 
@@ -159,7 +159,7 @@ refused = ConnectionRefusedError("x")
         (refused, RetryRules(frozenset({"gone.module:NoError"})), NOT_LISTED),
     ],
 )
-def test_which_errors_the_job_itself_wants_retried(exc: BaseException, rules: RetryRules, expected: object):
+def test_retry_on_and_give_up_on_decide_before_the_policy(exc: BaseException, rules: RetryRules, expected: object):
     """J5.1: `give_up_on` and `retry_on` come after the marks and before the policy, which is not asked."""
     asked = Policy(retry=isinstance(expected, RetryAt))
     assert decide_retry(exc, 1, 9, NONE, asked, rules) == expected
@@ -181,7 +181,7 @@ def test_a_policy_that_returns_no_bool_is_ignored_and_logged(nonsense: object):
     assert decide_retry(plain, 1, 0, TEN, Policy(retry=nonsense)) == GiveUp("retry_exhausted", note)
 
 
-def test_the_policy_is_asked_with_the_attempt_and_the_error():
+def test_the_policy_gets_the_attempt_and_the_error():
     asked: list[object] = []
 
     class Recording:

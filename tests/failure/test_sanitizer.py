@@ -147,7 +147,7 @@ def test_addresses_stay_when_the_switch_is_off():
     assert DefaultErrorSanitizer(redact_emails=False).sanitize(error) == "ValueError: no user bob@example.com"
 
 
-def test_what_no_database_can_store_is_replaced():
+def test_characters_that_no_database_stores_are_replaced():
     text = sanitizer.sanitize(ValueError("nul \0, lone surrogate \udc80, fine ü"))
     assert "\0" not in text
     assert text.encode("utf-8").decode("utf-8") == text

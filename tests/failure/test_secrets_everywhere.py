@@ -31,7 +31,7 @@ def everything_stored(url: str) -> str:
     return "\n".join(str(value) for table in tables for row in query(url, f"SELECT * FROM {table}") for value in row)
 
 
-class Told:
+class Recorder:
     """Everything that Windlass says while the jobs run."""
 
     def __init__(self, app: Windlass, caplog: pytest.LogCaptureFixture) -> None:
@@ -62,7 +62,7 @@ def run_all(app: Windlass) -> list[JobHandle[None]]:
     return handles
 
 
-def said_by_handles(handles: list[JobHandle[None]]) -> str:
+def texts_of_handles(handles: list[JobHandle[None]]) -> str:
     texts = []
     for handle in handles:
         with pytest.raises(JobFailedError) as caught:
@@ -71,7 +71,7 @@ def said_by_handles(handles: list[JobHandle[None]]) -> str:
     return "\n".join(texts)
 
 
-def said_by_commands(url: str, handles: list[JobHandle[None]], folder: Path, patch: pytest.MonkeyPatch) -> str:
+def texts_of_commands(url: str, handles: list[JobHandle[None]], folder: Path, patch: pytest.MonkeyPatch) -> str:
     """The list of all, and one in nine shown whole: all of them come from tables that were searched already."""
     (folder / "office.py").write_text(OFFICE)
     patch.chdir(folder)
@@ -87,7 +87,7 @@ def said_by_commands(url: str, handles: list[JobHandle[None]], folder: Path, pat
     return "\n".join(outputs)
 
 
-def assert_all_was_said(app: Windlass, jobs: list[Job]) -> None:
+def assert_all_secrets_were_used(app: Windlass, jobs: list[Job]) -> None:
     """Or there would be nothing to find."""
     assert {(job.reason, job.attempts, job.error_class) for job in jobs} == {("non_retryable", 2, "ExceptionGroup")}
     for job in jobs:
@@ -103,20 +103,20 @@ def test_no_secret_of_the_corpus_is_seen_again(
 ):
     """J5.3: not in any table, log, event, handle, callback, history, progress, kept line or output of a command."""
     caplog.set_level(logging.DEBUG, logger="windlass")
-    leaky_jobs.told.clear()
+    leaky_jobs.callback_texts.clear()
     app = apps()
-    told = Told(app, caplog)
+    recorder = Recorder(app, caplog)
     handles = run_all(app)
     jobs = [app.get(handle.id) for handle in handles]
-    assert_all_was_said(app, jobs)
+    assert_all_secrets_were_used(app, jobs)
     places = {
         "tables": everything_stored(apps.url),
-        "events": told.event_texts(),
-        "log": told.log(),
-        "handles": said_by_handles(handles),
-        "callbacks": "\n".join(leaky_jobs.told),
+        "events": recorder.event_texts(),
+        "log": recorder.log(),
+        "handles": texts_of_handles(handles),
+        "callbacks": "\n".join(leaky_jobs.callback_texts),
         "jobs": "\n".join(map(str, jobs)),
-        "commands": said_by_commands(apps.url, handles, tmp_path, monkeypatch),
+        "commands": texts_of_commands(apps.url, handles, tmp_path, monkeypatch),
     }
     for place, text in places.items():
         assert REDACTED in text, place

@@ -28,7 +28,9 @@ def test_canceled_batch_keeps_its_counts_in_the_archive(app: Windlass, jobs: Job
     assert (handle.progress(), handle.status()) == (before, S.CANCELED)
 
 
-def test_archived_batch_says_that_its_children_are_retried_one_by_one(app: Windlass, jobs: Jobs, clock: VirtualClock):
+def test_retry_of_an_archived_batch_is_refused_with_advice_to_retry_single_children(
+    app: Windlass, jobs: Jobs, clock: VirtualClock
+):
     """J2.4: it is refused, not passed over; a single one makes the batch live again."""
     BROKEN.add("a")
     handle = app.batch("letters").each(jobs.step, list("ab")).enqueue()
@@ -69,7 +71,7 @@ def test_archived_and_purged_batches_are_duplicates(app: Windlass, jobs: Jobs, c
         made.enqueue(resume=handle.id)
 
 
-def test_counts_of_a_batch_with_archived_children_are_left_alone(app: Windlass, jobs: Jobs, clock: VirtualClock):
+def test_counts_of_a_batch_with_archived_children_are_not_changed(app: Windlass, jobs: Jobs, clock: VirtualClock):
     """J7.5: an archived child has ended and is counted, though it is not among the working tables."""
     BROKEN.update("ab")
     handle = app.batch("letters").each(jobs.step, list("abc")).enqueue()
@@ -87,7 +89,7 @@ def test_counts_of_a_batch_with_archived_children_are_left_alone(app: Windlass, 
 
 @pytest.mark.parametrize("canceled", [False, True])
 def test_conditions_of_a_damaged_batch_do_not_hold(app: Windlass, apps: Apps, jobs: Jobs, canceled: bool):
-    """J7.9: nobody knows them any more, and no follower waits for ever."""
+    """J7.9: they are lost, and no follower waits for ever."""
     made = app.batch("letters").each(jobs.step, ["a"]).then_on_batch_success(jobs.step.bind("success"))
     made = made.when_success_rate(0.5, jobs.step.bind("rate").then(jobs.step.bind("behind")))
     handle = made.when_failure_count(1, jobs.step.bind("count")).enqueue()

@@ -13,7 +13,7 @@ from windlass.testing import drain
 
 
 @pytest.mark.parametrize("drained", [False, True], ids=["live", "ended"])
-def test_second_loader_to_finish_has_nothing_left_to_do(app: Windlass, jobs: Jobs, drained: bool):
+def test_second_loader_of_a_batch_finishes_without_an_error(app: Windlass, jobs: Jobs, drained: bool):
     """J8.4: all items are stored, so neither of them has failed; the batch ends once."""
     others: list[BatchHandle] = []
 
@@ -30,7 +30,7 @@ def test_second_loader_to_finish_has_nothing_left_to_do(app: Windlass, jobs: Job
     assert (handle.status(), handle.progress().total) == (JobStatus.SUCCEEDED, 2)
 
 
-def test_late_loader_hears_that_another_one_has_stored_its_items(app: Windlass, jobs: Jobs):
+def test_late_loader_gets_an_error_that_another_one_stored_its_items(app: Windlass, jobs: Jobs):
     """J8.4: also if the batch has ended meanwhile; nothing is missing from it."""
 
     def items() -> Iterator[str]:

@@ -87,7 +87,7 @@ def test_children_of_a_paused_batch_are_started_over_paused(app: Windlass, jobs:
 
 
 @pytest.mark.parametrize("most", [1, flows.MOST_ROWS], ids=["in parts", "at once"])
-def test_retry_behind_a_batch_leaves_what_the_batch_has_decided(
+def test_retry_of_a_follower_does_not_reopen_its_succeeded_batch(
     app: Windlass, jobs: Jobs, monkeypatch: pytest.MonkeyPatch, most: int
 ):
     """J2.4: a batch that has succeeded is not live again because a job behind it is started over."""
@@ -106,7 +106,7 @@ def test_retry_behind_a_batch_leaves_what_the_batch_has_decided(
 
 
 def test_batch_is_not_archived_while_its_children_are_started_over(app: Windlass, apps: Apps, jobs: Jobs):
-    """J8.6: `retry_failed` holds the lock of its flow until it commits, as whoever archives it must."""
+    """J8.6: `retry_failed` holds the lock of its flow until it commits, as archiving does."""
     if apps.url.startswith("sqlite"):
         pytest.skip("there is one writer")
     BROKEN.add("a")

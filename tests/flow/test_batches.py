@@ -63,7 +63,7 @@ def test_items_come_from_async_iterables(app: Windlass, jobs: Jobs):
         app.batch("letters").each(jobs.step, letters()).enqueue()
 
 
-def test_children_run_while_loading_goes_on(app: Windlass, jobs: Jobs):
+def test_children_run_during_loading(app: Windlass, jobs: Jobs):
     """J8.4: each chunk is committed by itself; the batch does not end before all are stored."""
     seen: list[tuple[int, JobStatus]] = []
 
@@ -201,7 +201,7 @@ def test_loaded_batch_is_a_duplicate(app: Windlass, jobs: Jobs):
     assert len(RAN) == 3
 
 
-def test_loading_goes_on_by_the_id_of_the_batch(app: Windlass, jobs: Jobs):
+def test_loading_is_resumed_by_the_id_of_the_batch(app: Windlass, jobs: Jobs):
     """J8.4: without a key; an unknown id is refused."""
     with pytest.raises(OSError, match="broken"):
         app.batch("file").each(jobs.step, Items(10, raises_at=9), chunk_size=4).enqueue()
@@ -310,7 +310,7 @@ def test_when_batch_runs_its_step_if_the_predicate_holds(app: Windlass, jobs: Jo
     assert (found["raised"], {"all", "behind", "raised"} & set(RAN)) == ("CANCELED predicate_failed", set())
 
 
-def test_predicate_is_asked_again_after_a_retry(app: Windlass, jobs: Jobs):
+def test_predicate_is_called_again_after_a_retry(app: Windlass, jobs: Jobs):
     """J2.4, J8.4: the batch ends anew, and what was not chosen is decided again."""
     BROKEN.update("ab")
     app.job(batch_bodies.child)

@@ -47,7 +47,7 @@ def states(app: Windlass) -> dict[str, str]:
 # ---------------------------------------------------------------------- outcomes
 
 
-def test_success_fires_its_branches_and_the_chain_goes_on(app: Windlass, jobs: BranchJobs):
+def test_success_fires_its_branches_and_the_chain_continues(app: Windlass, jobs: BranchJobs):
     """J8.2: whether or not a branch fired; a branch may be a chain, and takes the result."""
     flow = jobs.double.bind(3).then_on_success(jobs.note.bind("ok", RESULT).then(jobs.note.bind("then")))
     flow.then_on_failure(jobs.note.bind("not ok")).then(jobs.note.bind("main", RESULT)).enqueue()
@@ -90,7 +90,7 @@ def test_expired_job_fires_no_branch(app: Windlass, jobs: BranchJobs):
     assert set(states(app).values()) == {"CANCELED upstream_canceled"}
 
 
-def test_retried_attempt_asks_no_predicate(app: Windlass, jobs: BranchJobs):
+def test_retried_attempt_calls_no_predicate(app: Windlass, jobs: BranchJobs):
     """J8.2: only the outcome of the job counts."""
     BROKEN.add("a")
     jobs.step.using(max_retries=2).bind("a").when(branch_bodies.has_failed, jobs.note.bind("x")).enqueue()
@@ -120,7 +120,7 @@ def test_predicate_sees_the_value_with_its_type(app: Windlass, jobs: BranchJobs)
     assert RAN == ["milk"]
 
 
-def test_value_predicates_are_not_asked_after_a_failure(app: Windlass, jobs: BranchJobs):
+def test_value_predicates_are_not_called_after_a_failure(app: Windlass, jobs: BranchJobs):
     """J8.2: neither they nor `otherwise` fire; predicates on the JobResult are asked."""
     BROKEN.add("a")
     flow = jobs.step.bind("a").when_result(branch_bodies.never, jobs.note.bind("value"))
@@ -153,7 +153,7 @@ def test_plain_predicate_may_return_what_is_to_be_awaited(app: Windlass, jobs: B
     assert (RAN, states(app)["x"]) == (["double 3"], "CANCELED not_chosen")
 
 
-def test_truth_of_what_a_plain_predicate_returns_is_found_out_on_its_thread(app: Windlass, jobs: BranchJobs):
+def test_truth_of_the_value_of_a_plain_predicate_is_tested_on_its_thread(app: Windlass, jobs: BranchJobs):
     """J4.2, J8.2: sync code never runs on the loop."""
     jobs.double.bind(3).when_result(branch_bodies.says_truth, jobs.note.bind("x")).enqueue()
     drain(app)
@@ -302,7 +302,7 @@ def test_retry_that_succeeds_fires_what_the_failure_had_not_chosen(app: Windlass
     assert RAN.count("not ok") == 1
 
 
-def test_retry_asks_failed_predicates_again(app: Windlass, jobs: BranchJobs):
+def test_retry_calls_failed_predicates_again(app: Windlass, jobs: BranchJobs):
     """J2.4: what a predicate's error canceled is revived with the job."""
     BROKEN.add("a")
     handle = jobs.step.bind("a").when(branch_bodies.raises, jobs.note.bind("x")).enqueue()

@@ -203,7 +203,7 @@ def test_two_flows_of_one_key_in_one_call_are_one(app: Windlass, apps: Apps, job
     assert count(apps.url, "job") == 3
 
 
-def test_an_existing_holder_of_the_heads_business_key_answers_for_the_flow(app: Windlass, apps: Apps, jobs: Jobs):
+def test_an_existing_holder_of_the_heads_business_key_is_returned_for_the_flow(app: Windlass, apps: Apps, jobs: Jobs):
     """J1.5: `return_existing` on the head stores nothing of the flow."""
     keyed = jobs.step.using(business_key="k", on_conflict="return_existing")
     holder = keyed.bind("a").enqueue()
@@ -211,7 +211,7 @@ def test_an_existing_holder_of_the_heads_business_key_answers_for_the_flow(app: 
     assert (handle.id, handle.duplicate, count(apps.url, "job")) == (holder.id, True, 1)
 
 
-def test_a_canceled_follower_gives_its_business_key_back(app: Windlass, jobs: Jobs):
+def test_a_canceled_follower_releases_its_business_key(app: Windlass, jobs: Jobs):
     """J1.5: like every canceled job."""
     handle = jobs.step.bind("a").then(jobs.step.using(business_key="k").bind("b")).enqueue()
     handle.cancel()

@@ -42,10 +42,10 @@ def test_a_follower_of_an_ended_job_is_released(quick: Windlass, apps: Apps, cap
     with caplog.at_level(logging.WARNING), quick.worker():
         until(lambda: count(apps.url, "hot") == 0)
     assert query(apps.url, "SELECT DISTINCT status FROM windlass_done") == [("SUCCEEDED",)]
-    assert "had been left waiting" in caplog.text
+    assert "were still waiting; they are decided now" in caplog.text
 
 
-def test_counts_that_were_left_are_counted(quick: Windlass, apps: Apps):
+def test_pending_counts_are_added_by_the_checks(quick: Windlass, apps: Apps):
     """J7.5, J8.3: a process died between its commit and the count."""
     jobs = Jobs(quick)
     join = group(jobs.double.bind(1), jobs.double.bind(2)).then(jobs.step.bind("after")).enqueue()
@@ -108,7 +108,7 @@ def test_checks_of_sound_flows_change_nothing(app: Windlass, apps: Apps, jobs: J
 
 
 @pytest.mark.parametrize("kind", ["cancel_downstream", "release"])
-def test_a_damaged_operation_holds_up_nobody(quick: Windlass, apps: Apps, kind: str):
+def test_a_damaged_operation_does_not_block_others(quick: Windlass, apps: Apps, kind: str):
     """J7.9: it is removed, and the checks find what it was about."""
     jobs = Jobs(quick)
     change(

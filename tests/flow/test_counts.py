@@ -59,7 +59,7 @@ def test_a_cancel_settles_what_it_could_not_count_before_it_returns(server: Wind
     assert (join.status(), count(apps.url, "group_delta")) == (JobStatus.CANCELED, 0)
 
 
-def test_what_is_left_is_kept_until_it_is_taken():
+def test_unfinished_work_is_kept_until_it_is_taken():
     """flows §3: from any thread."""
     work = UnfinishedWork()
     work.add(Unfinished(frozenset({"a"})))

@@ -18,7 +18,7 @@ from windlass.testing.drain import EndlessDrainError
 ENDED = {JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED}
 
 
-def test_way_to_follow_that_does_not_exist_holds_up_no_outcome(apps: Apps):
+def test_invalid_way_to_follow_does_not_block_the_outcome(apps: Apps):
     """J7.9: the outcome is written, and the checks find the followers."""
     app = apps(settings=Settings(node=NodeSettings(sweep_interval=0.05)))
     jobs = BranchJobs(app)
@@ -64,7 +64,7 @@ def test_check_of_a_parent_without_a_proper_end_cancels_its_followers(apps: Apps
     assert (follower.status, follower.reason) == (JobStatus.CANCELED, "upstream_failed")
 
 
-def test_deadline_that_is_no_number_fails_no_look_at_the_deadlines(apps: Apps):
+def test_invalid_deadline_does_not_fail_the_search_for_overdue_waits(apps: Apps):
     """J7.9: SQLite stores what it is given."""
     if not apps.url.startswith("sqlite"):
         pytest.skip("PostgreSQL refuses such a value")

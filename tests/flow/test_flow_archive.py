@@ -1,4 +1,4 @@
-"""Flows and the archive: archived as a whole, read as before, and brought back by a retry."""
+"""Flows and the archive: archived as a whole, read as before, and restored by a retry."""
 
 import asyncio
 from collections.abc import Callable
@@ -120,7 +120,7 @@ def test_a_retry_of_an_archived_flow_runs_it_to_its_end(app: Windlass, jobs: Job
     assert handle.result() == ["a", "b", "c"]
 
 
-def test_a_redrive_brings_archived_flows_back(app: Windlass, jobs: Jobs, apps: Apps, clock: VirtualClock, monkeypatch):
+def test_a_redrive_restores_archived_flows(app: Windlass, jobs: Jobs, apps: Apps, clock: VirtualClock, monkeypatch):
     """J5.7, J8.6: a flow that is too large is skipped, with the reason, and a retry of it is refused."""
     monkeypatch.setattr(flow_returns, "MOST_ROWS", 3)
     BROKEN.update("ab")
@@ -135,7 +135,7 @@ def test_a_redrive_brings_archived_flows_back(app: Windlass, jobs: Jobs, apps: A
     assert count(apps.url, "archive") == 6
     done = app.dead_letters.redrive()
     assert (done.ids, list(done.skipped)) == ((small.id,), [UUID(str(large.id))])
-    assert "enqueue what is missing of it as a new flow" in done.skipped[large.id]
+    assert "enqueue the missing part of it as a new flow" in done.skipped[large.id]
     drain(app)
     assert {name: state.split()[0] for name, state in states(app).items()} == {
         **dict.fromkeys("ac", "SUCCEEDED"),

@@ -79,7 +79,9 @@ def test_members_of_a_group_behind_a_job_wait_for_it(app: Windlass, jobs: Jobs):
     assert RAN == ["a", "b", "c", "join"]
 
 
-def test_the_first_failed_member_cancels_the_join_and_leaves_the_others(app: Windlass, jobs: Jobs, clock: VirtualClock):
+def test_the_first_failed_member_cancels_the_join_and_not_the_other_members(
+    app: Windlass, jobs: Jobs, clock: VirtualClock
+):
     """J8.3: at once; members that still run or wait are left alone."""
     BROKEN.add("b")
     handle = group(jobs.step.bind("b"), jobs.step.using(delay=60).bind("a")).then(jobs.join).enqueue()

@@ -53,7 +53,7 @@ def test_timeout_of_a_guarded_waiter_does_not_pass_its_guard(app: Windlass, cloc
     assert RAN == ["double 30", "main"]
 
 
-def test_guarded_waiter_that_is_chosen_waits_anew_and_runs(app: Windlass, clock: VirtualClock):
+def test_guarded_waiter_that_is_chosen_waits_again_and_runs(app: Windlass, clock: VirtualClock):
     """J8.2, J8.5: its guard is judged once, before its first attempt fails by its timeout."""
     jobs = BranchJobs(app)
     call = jobs.note.using(max_retries=2).bind("x").await_signal("k", timeout=5)

@@ -1,4 +1,4 @@
-"""Predicates on a worker: when they are called, what cuts them off, and who decides if nobody has called them."""
+"""Predicates on a worker: when they are called, what stops them, and what decides if they were not called."""
 
 import threading
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def test_no_transaction_is_open_while_predicates_run(apps: Apps):
 
 
 def test_attempt_that_is_being_judged_is_unwritten_and_holds_its_claim(apps: Apps):
-    """J7.2, J8.2: its slot is free; it counts among the claims of its node, so nobody takes it up again."""
+    """J7.2, J8.2: its slot is free; it counts among the claims of its node, so no other node claims it."""
     app = apps()
     jobs = BranchJobs(app)
     worker = app.worker(concurrency=1)
@@ -163,7 +163,7 @@ def _goes_on_once_draining(worker: Worker) -> threading.Thread:
 
 
 @pytest.mark.parametrize("forced", [False, True])
-def test_drain_that_cuts_predicates_off_leaves_the_decision_to_guards(apps: Apps, *, forced: bool):
+def test_guards_decide_branches_whose_predicates_a_drain_has_stopped(apps: Apps, *, forced: bool):
     """J7.6, J8.2: the outcome is written; the branch calls its predicate itself, on another node."""
     app = apps(settings=Settings(node=NodeSettings(drain_timeout=3600 if forced else 0)))
     jobs = BranchJobs(app)
@@ -245,7 +245,7 @@ def test_guard_is_judged_once_for_all_attempts(app: Windlass):
     assert (RAN, ASKED) == (["double 3", "x", "x", "x"], ["small 6"])
 
 
-def test_job_that_ends_without_an_attempt_lets_its_followers_ask(apps: Apps, shop: Shop):
+def test_followers_of_a_job_that_ended_without_an_attempt_call_their_own_predicates(apps: Apps, shop: Shop):
     """J8.2, J6.3: no node knew the target; `when` sees the JobResult, a value predicate is not asked."""
     newer = shop.load(NEWER.format(url=apps.url))
     newer.app.migrate()
@@ -287,7 +287,7 @@ def is_new(number: int) -> bool:
 # ---------------------------------------------------------------------- predicates that are not known, or not allowed
 
 
-def test_job_whose_predicate_is_unknown_here_is_left_to_nodes_that_know_it(apps: Apps, shop: Shop):
+def test_job_whose_predicate_is_unknown_runs_on_a_node_that_knows_it(apps: Apps, shop: Shop):
     """J8.2, J6.3: before its body; an attempt is not spent, and `explain` names the predicate."""
     app = apps(settings=Settings(node=NodeSettings(sweep_interval=0.05)))
     BranchJobs(app)

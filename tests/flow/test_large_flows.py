@@ -61,7 +61,7 @@ def test_a_superseded_flow_is_canceled_before_the_verb_returns(app: Windlass, ap
     assert (count(apps.url, "operation"), count(apps.url, "hot")) == (0, 1)
 
 
-def test_a_worker_carries_on_what_its_flush_has_left(apps: Apps):
+def test_a_worker_finishes_the_cascade_that_its_flush_began(apps: Apps):
     """J8.6: the completer cancels the first part, a service the rest."""
     app = apps()
     jobs = Jobs(app)
@@ -127,7 +127,7 @@ def check(app: Windlass):
     return app.database.run(flow_checks.release_missed, FIRST_ID)
 
 
-def test_the_checks_leave_a_large_retry_alone(app: Windlass, apps: Apps, jobs: Jobs):
+def test_the_checks_do_not_interfere_with_a_large_retry(app: Windlass, apps: Apps, jobs: Jobs):
     """J2.4, J8.6: between two of its transactions its followers wait for a parent that has failed."""
     handle = failed_fan_out(app, jobs)
     assert app.database.run(flow_revival.revive_some, [str(handle.id)]) == MOST

@@ -26,7 +26,7 @@ def check_alone(app: Windlass, jobs: Jobs, follower: Any, why: str) -> None:
     assert why in job.error
 
 
-def test_a_parent_whose_outcome_is_gone_fails_its_follower_alone(app: Windlass, jobs: Jobs, clock):
+def test_a_missing_outcome_of_a_parent_fails_only_its_follower(app: Windlass, jobs: Jobs, clock):
     """J7.9: a damaged row."""
     handle = jobs.double.bind(1).then(jobs.double.using(delay=60).bind(RESULT)).enqueue()
     last = handle.graph().nodes[-1].id
@@ -37,14 +37,14 @@ def test_a_parent_whose_outcome_is_gone_fails_its_follower_alone(app: Windlass, 
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_member_whose_outcome_is_gone_fails_the_join_alone(app: Windlass, jobs: Jobs, clock, *, nested: bool):
+def test_a_missing_outcome_of_a_member_fails_only_the_join(app: Windlass, jobs: Jobs, clock, *, nested: bool):
     """J7.9, J8.3: a list that lacks a member is not the result of the group."""
     second = group(jobs.double.bind(2), jobs.double.bind(3)) if nested else jobs.double.bind(2)
     handle = group(jobs.double.bind(1), second).then(jobs.join.using(delay=60).bind(RESULT)).enqueue()
     drain(app)
     app.database.run(forget, str(handle.graph().nodes[1].id))
     clock.advance(60)
-    check_alone(app, jobs, handle.id, "1 of its results are gone")
+    check_alone(app, jobs, handle.id, "1 of its results are missing")
 
 
 class UnreadableResults:
@@ -63,7 +63,7 @@ class UnreadableResults:
         return self._default.decode_result(text, Any)
 
 
-def test_an_error_of_a_serializer_fails_the_follower_alone(apps: Apps, clock):
+def test_an_error_of_a_serializer_fails_only_the_follower(apps: Apps, clock):
     """J7.9: whatever users' code raises."""
     app = apps(clock=clock, serializer=UnreadableResults(JsonSerializer()))
     jobs = Jobs(app)

@@ -91,7 +91,7 @@ def test_a_group_without_a_step_behind_it_is_refused(app: Windlass, jobs: Jobs):
 
 
 @pytest.mark.parametrize("step", [7, None, "double", len], ids=repr)
-def test_what_is_no_step_is_refused_where_it_is_written(jobs: Jobs, step: Any):
+def test_an_invalid_step_is_refused_where_it_is_written(jobs: Jobs, step: Any):
     """J8.1: with what to write instead."""
     with pytest.raises(InvalidOptionError, match="a step of a flow is a job, a call, a flow or a group"):
         jobs.double.bind(1).then(step)

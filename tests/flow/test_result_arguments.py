@@ -35,7 +35,7 @@ def test_a_follower_takes_parts_of_the_result(app: Windlass, jobs: Jobs):
     assert last(app).result == "7 milk"
 
 
-def test_a_follower_may_ask_for_the_job_result(app: Windlass, jobs: Jobs):
+def test_a_follower_may_take_the_job_result(app: Windlass, jobs: Jobs):
     """flows §6: where the annotation says so."""
     jobs.double.bind(4).then(jobs.explain_one).enqueue()
     drain(app)
@@ -53,7 +53,7 @@ def is_none(value: int | None) -> bool:
     return value is None
 
 
-def test_get_shows_where_results_will_stand(app: Windlass, jobs: Jobs):
+def test_get_shows_the_placeholders_of_results(app: Windlass, jobs: Jobs):
     """flows §6: the template is what is stored."""
     jobs.make_order.bind(7).then(jobs.take_id.bind(RESULT["id"], line="tea")).enqueue()
     job = last(app)

@@ -33,7 +33,7 @@ def test_a_failure_after_a_retry_cancels_again(app: Windlass, jobs: Jobs):
         assert handle.retry()
 
 
-def test_what_a_user_canceled_stays_canceled(app: Windlass, jobs: Jobs):
+def test_jobs_canceled_by_a_user_stay_canceled(app: Windlass, jobs: Jobs):
     """J2.4: only what this failure canceled is revived."""
     BROKEN.add("a")
     handle = jobs.step.bind("a").then(jobs.step.bind("b")).then(jobs.step.bind("c")).enqueue()
@@ -99,7 +99,7 @@ def test_nested_joins_are_revived(app: Windlass, jobs: Jobs):
     assert outer.result() == [["a", "b"], "c"]
 
 
-def test_what_had_fired_stays(app: Windlass, jobs: Jobs):
+def test_followers_that_have_run_do_not_run_again(app: Windlass, jobs: Jobs):
     """J2.4: a step behind all ends, and one behind a failure, run once."""
     BROKEN.add("a")
     join = group(jobs.step.bind("a"), jobs.step.bind("b")).then_on_failure(jobs.judge).then(jobs.join).enqueue()
@@ -144,7 +144,7 @@ def test_retry_many_and_redrive_revive_flows(app: Windlass, jobs: Jobs):
         assert drain(app).succeeded == 4
 
 
-def test_retry_of_a_job_outside_of_flows_asks_for_no_followers(app: Windlass, jobs: Jobs, monkeypatch):
+def test_retry_of_a_job_outside_of_flows_reads_no_followers(app: Windlass, jobs: Jobs, monkeypatch):
     """J8.7: a job that uses none of this pays nothing."""
     from windlass.stores.plans import flow_revival
 

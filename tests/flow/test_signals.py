@@ -1,4 +1,4 @@
-"""Jobs that wait for a signal: who sends it, what the body sees of it, and what happens if it does not come."""
+"""Jobs that wait for a signal: sending it, what the body sees of it, and what happens if it does not come."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -164,7 +164,7 @@ def _noted(result: Any) -> str | None:
     return getattr(result, "reason", None)
 
 
-def test_timeout_with_retries_left_waits_anew(app: Windlass, clock: VirtualClock):
+def test_timeout_with_retries_left_waits_again(app: Windlass, clock: VirtualClock):
     """J8.5: at once, until backoff and timeout have passed; a signal during the backoff is not lost."""
     events: list[JobRetrying] = []
     app.on(JobRetrying)(events.append)
@@ -270,7 +270,7 @@ def test_waiting_job_is_canceled_and_not_paused(app: Windlass):
 
 
 def test_replaced_waiter_gets_no_signal(app: Windlass):
-    """J1.5: and the job in its place waits, if it was told to."""
+    """J1.5: and its successor waits, if declared so."""
     job = app.job(seen).using(business_key="order:7", on_conflict="replace")
     first = job.bind().await_signal(KEY).enqueue()
     second = job.bind().await_signal(KEY).enqueue()
@@ -315,7 +315,7 @@ def test_callback_that_waits_is_refused(app: Windlass):
         job.using(on_success=job.bind().await_signal(KEY)).enqueue()
 
 
-def test_bad_signals_reach_nobody(apps: Apps, clock: VirtualClock):
+def test_invalid_signals_are_refused_before_anything_is_written(apps: Apps, clock: VirtualClock):
     """J8.5: payloads are checked like arguments, before anything is written."""
     app = apps(clock=clock)
     handle = app.job(seen).bind().await_signal(KEY).enqueue()

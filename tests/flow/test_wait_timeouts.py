@@ -7,7 +7,7 @@ from windlass.flow.wait_timeouts import LONGEST_PAUSE
 
 
 def test_worker_fails_a_job_whose_signal_does_not_come(apps: Apps):
-    """J8.5: without anybody asking."""
+    """J8.5: without any request."""
     app = apps()
     handle = app.job(seen).bind().await_signal("never", timeout=0.05).enqueue()
     with app.worker(concurrency=1):

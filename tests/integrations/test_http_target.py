@@ -73,7 +73,7 @@ def test_every_2xx_takes_a_delivery(status: int):
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 410, 422])
-def test_errors_of_the_client_refuse_a_delivery_for_good(status: int):
+def test_client_errors_refuse_a_delivery_permanently(status: int):
     """P7.1."""
     with receiving() as receiver:
         error = raised(receiver, Answer(status))
@@ -84,7 +84,7 @@ def test_errors_of_the_client_refuse_a_delivery_for_good(status: int):
 
 
 @pytest.mark.parametrize("status", [403, 409, 413])
-def test_an_error_of_the_client_that_asks_for_a_wait_is_tried_later(status: int):
+def test_a_client_error_that_requests_a_wait_is_retried(status: int):
     """P7.1: 409, for example, while an earlier try with the same key is still under way."""
     with receiving() as receiver:
         asked = raised(receiver, Answer(status, {"Retry-After": "7"}))
@@ -205,7 +205,7 @@ def test_no_secret_of_a_target_is_in_its_repr_or_its_errors():
 @pytest.mark.parametrize(
     "url", ["", "crm.example.com", "ftp://crm.example.com/", "https://", "https://a b/", "http://h:x/", 7, None]
 )
-def test_what_is_no_url_is_refused(url: Any):
+def test_an_invalid_url_is_refused(url: Any):
     with pytest.raises(InvalidOptionError, match="HttpTarget: url must be"):
         HttpTarget(url)
 
@@ -232,14 +232,14 @@ def test_credentials_in_a_url_are_refused_without_being_shown():
         {"Transfer-Encoding": "chunked"},
     ],
 )
-def test_what_is_no_header_is_refused_without_its_value(headers: Any):
+def test_an_invalid_header_is_refused_without_its_value(headers: Any):
     with pytest.raises(InvalidOptionError, match="HttpTarget: headers must be a mapping") as refused:
         HttpTarget("https://crm.example.com/", headers=headers)
     assert "c: d" not in str(refused.value)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 301, "5", True, None])
-def test_what_is_no_timeout_is_refused(timeout: Any):
+def test_an_invalid_timeout_is_refused(timeout: Any):
     with pytest.raises(InvalidOptionError, match="HttpTarget: timeout"):
         HttpTarget("https://crm.example.com/", timeout=timeout)
 

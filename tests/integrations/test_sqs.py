@@ -102,7 +102,7 @@ def test_an_unknown_queue_and_a_closed_port_are_tried_later(sqs: Sqs):
         assert failed.value.__suppress_context__
 
 
-def test_a_message_that_the_queue_refuses_is_refused_for_good(sqs: Sqs):
+def test_a_message_that_the_queue_refuses_is_refused_permanently(sqs: Sqs):
     """P7.1: it is too large, for example."""
     target = SqsTarget(sqs.queue("plain"), **sqs.options)
     with pytest.raises(DoNotRetry, match="queue plain refused the message: InvalidParameterValue"):
@@ -127,7 +127,7 @@ def test_no_secret_of_a_target_is_in_its_repr(sqs: Sqs):
 
 
 @pytest.mark.parametrize("url", ["", "orders", "https://sqs.example.com", None, 7])
-def test_what_is_no_queue_url_is_refused(url: Any):
+def test_an_invalid_queue_url_is_refused(url: Any):
     with pytest.raises(InvalidOptionError, match="SqsTarget: queue_url must be the URL of a queue"):
         SqsTarget(url)
 

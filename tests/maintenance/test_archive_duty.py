@@ -86,7 +86,7 @@ def test_an_archived_dead_letter_is_retried_from_the_archive(moving: Moving):
 
 
 def test_every_column_is_restored_from_the_archive(moving: Moving):
-    """J7.7, J2.4: a job that was archived and brought back is the job that it was."""
+    """J7.7, J2.4: a job that was archived and restored is unchanged."""
     app = moving.app()
     fail = app.job(jobs.fail).using(max_retries=1, tags=["x", "y"], params={"a": 1}, correlation_id="c", timeout=7)
     handle = fail.using(idempotency_key="i", business_key="b").enqueue("no")

@@ -17,9 +17,9 @@ HOUR = 3600
 
 
 def canceled_events(app: Windlass) -> list[JobCanceled]:
-    told: list[JobCanceled] = []
-    app.on(JobCanceled)(told.append)
-    return told
+    events: list[JobCanceled] = []
+    app.on(JobCanceled)(events.append)
+    return events
 
 
 def ended(app: Windlass, handle: Any) -> tuple[JobStatus, str | None, int]:
@@ -34,7 +34,7 @@ def test_an_expired_job_is_not_started_by_the_node_that_claims_it(moving: Moving
     """J1.9: CANCELED, reason `expired`; the body is not entered, the business key and the permit are free again."""
     app = moving(clock=moving.clock)
     app.configure_resource("printer", max_concurrent=1)
-    told = canceled_events(app)
+    events = canceled_events(app)
     note = app.job(resource="printer", expires=60)(jobs.note)
     late = note.using(business_key="order:7").enqueue("late")
     moving.clock.advance(61)
@@ -47,14 +47,14 @@ def test_an_expired_job_is_not_started_by_the_node_that_claims_it(moving: Moving
     assert ended(app, late) == EXPIRED
     assert [attempt.outcome for attempt in app.history(late.id)] == ["expired"]
     assert (jobs.seen, [resource.in_use for resource in app.resources()]) == (["in time"], [0])
-    assert [(event.job_id, event.reason) for event in told] == [(late.id, "expired")]
+    assert [(event.job_id, event.reason) for event in events] == [(late.id, "expired")]
     note.using(business_key="order:7").enqueue("again")
 
 
 def test_expired_jobs_that_are_not_claimed_are_canceled_by_the_sweeper(moving: Moving):
     """J1.9: in a paused queue, or paused itself, in bounded batches; waiting handles are woken; published once."""
     app = moving.app()
-    told = canceled_events(app)
+    events = canceled_events(app)
     note = app.job(queue="held", expires=timedelta(hours=1))(jobs.note)
     app.pause_queue("held")
     handles = [note.using(business_key="order:7").enqueue("x"), *(note.enqueue("x") for _ in range(2))]
@@ -68,8 +68,8 @@ def test_expired_jobs_that_are_not_claimed_are_canceled_by_the_sweeper(moving: M
                 handle.result(LONG)
     assert [ended(app, handle) for handle in handles] == [EXPIRED] * 3
     assert app.history(handles[0].id) == []
-    assert sorted(event.job_id for event in told) == sorted(handle.id for handle in handles)
-    assert {event.reason for event in told} == {"expired"}
+    assert sorted(event.job_id for event in events) == sorted(handle.id for handle in handles)
+    assert {event.reason for event in events} == {"expired"}
     assert ended(app, stays)[0] is JobStatus.PENDING
     note.using(business_key="order:7").enqueue("again")
 

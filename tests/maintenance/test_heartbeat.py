@@ -49,9 +49,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
 
 
 @pytest.mark.parametrize("seconds", [1.0, 14.0, 3600.0])
-def test_a_clock_set_forward_is_a_gap_in_everybodys_lease_however_small(
-    beating: Heartbeat, set_clock: Ahead, seconds: float
-):
+def test_a_clock_set_forward_is_a_gap_in_all_leases_however_small(beating: Heartbeat, set_clock: Ahead, seconds: float):
     """J7.2: it has shortened the leases of nodes that live; they get time for a heartbeat first."""
     assert beating.steady_for() > 0
     set_clock(seconds)
@@ -61,7 +59,7 @@ def test_a_clock_set_forward_is_a_gap_in_everybodys_lease_however_small(
 
 
 @pytest.mark.parametrize("seconds", [-3600.0, -1.0, 0.01])
-def test_a_clock_set_back_or_nudged_is_none(beating: Heartbeat, set_clock: Ahead, seconds: float):
+def test_a_clock_set_back_or_adjusted_slightly_makes_no_gap(beating: Heartbeat, set_clock: Ahead, seconds: float):
     """J7.2: it has made leases longer, if anything."""
     set_clock(seconds)
     assert beating.steady_for() > 0

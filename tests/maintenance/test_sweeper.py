@@ -9,7 +9,7 @@ from windlass import JobStatus, NodeLost
 LONG = 90
 
 
-def test_leases_of_nodes_that_are_no_more_are_freed(moving: Moving):
+def test_leases_of_dead_nodes_are_released(moving: Moving):
     """J7.5: no node has to wait for them, and a listing is not misleading."""
     app = moving.app()
     app.job(jobs.note)
@@ -27,14 +27,14 @@ def test_leases_of_nodes_that_are_no_more_are_freed(moving: Moving):
         )
 
 
-def test_jobs_that_run_nowhere_come_back(moving: Moving):
+def test_jobs_that_run_on_an_unknown_node_are_requeued(moving: Moving):
     """J7.2, J7.5: RUNNING on an unknown node; published once."""
     app = moving.app()
-    told: list[NodeLost] = []
-    app.on(NodeLost)(told.append)
+    events: list[NodeLost] = []
+    app.on(NodeLost)(events.append)
     handle = app.job(jobs.note).enqueue("x")
     rows(moving.url, "UPDATE windlass_hot SET status = 'RUNNING', node = 'gone', fence = 1, picked_at = 1")
     with app.worker():
         assert handle.join(LONG) is JobStatus.SUCCEEDED
         assert app.get(handle.id).crash_count == 1
-    assert [(event.node, event.recovered) for event in told] == [("gone", 1)]
+    assert [(event.node, event.recovered) for event in events] == [("gone", 1)]

@@ -38,7 +38,7 @@ def test_a_backlog_that_meets_an_older_release_is_not_failed(moving: Moving):
         assert handle.status() is JobStatus.PENDING
 
 
-def test_a_policy_that_raises_for_a_moment_fails_no_backlog(moving: Moving):
+def test_a_policy_that_raises_temporarily_fails_no_jobs(moving: Moving):
     """J6.3: no policy could decide whether it may run; it runs once one can."""
 
     class Moody:

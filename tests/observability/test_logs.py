@@ -57,7 +57,7 @@ def test_a_line_inside_a_job_names_it():
     assert "job_id" not in outside
 
 
-def test_what_extra_brings_is_kept_whatever_it_is():
+def test_extra_fields_of_any_type_are_kept():
     class Unprintable:
         def __str__(self) -> str:
             raise ValueError
@@ -70,7 +70,7 @@ def test_what_extra_brings_is_kept_whatever_it_is():
     assert line["level"] == "INFO"
 
 
-def test_an_error_brings_its_traceback_and_a_stack_its_own():
+def test_tracebacks_and_stacks_are_included():
     lines = Lines(JsonFormatter())
     try:
         raise ValueError("boom")

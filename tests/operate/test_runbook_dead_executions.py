@@ -24,7 +24,7 @@ REST = 'windlass dlq redrive --kind execution --fingerprint FINGERPRINT --limit 
 NOTE = "the bank is back"
 
 
-def test_a_dependency_that_failed_is_found_and_what_died_of_it_redriven(runbook: Runbook, shop: Shop, bank: Bank):
+def test_a_failed_dependency_is_found_and_its_dead_executions_are_redriven(runbook: Runbook, shop: Shop, bank: Bank):
     """P10.2, P6.3: classify, look, plan, a few, the rest, and look again."""
     runs = shop.ended("payments", *range(25), -1)
     (row,) = [one for one in runbook.lines(LIST) if one[0] == "payments"]

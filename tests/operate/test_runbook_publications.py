@@ -63,7 +63,7 @@ def test_a_backlog_behind_a_paused_subscriber_is_seen_and_drained(runbook: Runbo
     assert (state(runbook)["state"], billed(shop)) == ("up to date", 5)
 
 
-def test_a_backlog_at_the_limit_of_a_slow_subscriber_is_told_from_a_failure(runbook: Runbook, shop: Shop):
+def test_a_backlog_of_a_slow_subscriber_is_distinguished_from_a_failure(runbook: Runbook, shop: Shop):
     """P7.2, P10.2: nothing is failing; it drains as the downstream works."""
     assert shop.app.pause_queue("billing", create=True)
     sold(shop, 0, MOST_BILLED + 5)
@@ -77,7 +77,7 @@ def test_a_backlog_at_the_limit_of_a_slow_subscriber_is_told_from_a_failure(runb
     assert billed(shop) == MOST_BILLED + 5
 
 
-def test_hand_offs_that_are_refused_are_tried_again_once_the_cause_is_gone(
+def test_refused_hand_offs_are_retried_once_the_cause_is_fixed(
     runbook: Runbook, shop: Shop, bank: Bank, caplog: pytest.LogCaptureFixture
 ):
     """P7.2, P7.3, P10.2: the reason and one warning for each try; a subscriber that accepts them gets them at once."""
@@ -112,7 +112,7 @@ def test_a_key_that_was_used_with_another_payload_is_rejected(runbook: Runbook, 
     assert "0 hand-offs will be tried again now" in runbook.says(RETRY, **HERE)
 
 
-def test_what_a_place_outside_has_refused_is_handed_over_once_it_accepts(runbook: Runbook):
+def test_refused_hand_offs_are_delivered_once_the_destination_accepts(runbook: Runbook):
     """P7.1, P10.2: a wrong password rejects hand-offs; their payload is kept, and none has to be published again."""
     password, got = "wrong", list[str]()
 

@@ -60,8 +60,8 @@ def test_a_cause_that_is_not_fixed_rejects_the_same_items_again(runbook: Runbook
     """P10.2: repair first; one item can be re-driven by its fingerprint."""
     measured(shop, "readings", "3 cm,7 mile")
     (group,) = runbook.lines(BY_ITEM)
-    told = runbook.says(ONE, "--yes", FINGERPRINT=group[0], NOTE="too early")
-    (execution,) = [line.split()[1] for line in told.splitlines() if line.startswith("execution")]
+    printed = runbook.says(ONE, "--yes", FINGERPRINT=group[0], NOTE="too early")
+    (execution,) = [line.split()[1] for line in printed.splitlines() if line.startswith("execution")]
     with shop.app.worker():
         assert shop.app.executions.handle(execution).join(timeout=90) is ExecutionStatus.SUCCEEDED
     assert runbook.lines(BY_ITEM)[0][:2] == [group[0], "2"]
@@ -70,5 +70,5 @@ def test_a_cause_that_is_not_fixed_rejects_the_same_items_again(runbook: Runbook
 def test_items_that_were_not_kept_cannot_be_redriven(runbook: Runbook, shop: Shop):
     """P5.4, P10.2: it is the application's affair then, and the error names the option."""
     measured(shop, "meters", "7 mile")
-    told = runbook.run(DRY, PIPELINE="meters", CLASS="KeyError")
-    assert "include_payload" in told.output
+    printed = runbook.run(DRY, PIPELINE="meters", CLASS="KeyError")
+    assert "include_payload" in printed.output

@@ -164,12 +164,14 @@ def test_a_worker_without_a_free_slot_shows_what_blocks_it(runbook: Runbook, sho
         assert run.result(timeout=90) == "7 paid"
 
 
-def test_what_waits_for_its_retry_is_not_due(runbook: Runbook, shop: Shop):
+def test_a_job_that_waits_for_its_retry_is_not_due(runbook: Runbook, shop: Shop):
     """P10.2: explain shows the error, and until when."""
     shop.app.configure_resource("press", 1)
     (run,) = shop.pipelines["prints"].submit_many(["broken"])
     with shop.app.worker():
         until(lambda: run.status() is ExecutionStatus.WAIT_RETRY, "its first failure")
-        told = why(runbook, run)
-    assert told.startswith("waiting_for_retry: it waits for attempt 2 of step press, attempt 1 failed: ValueError: jam")
-    assert ", until 20" in told
+        reason = why(runbook, run)
+    assert reason.startswith(
+        "waiting_for_retry: it waits for attempt 2 of step press, attempt 1 failed: ValueError: jam"
+    )
+    assert ", until 20" in reason

@@ -1,4 +1,4 @@
-"""The correlation id of an execution, wherever something is said about it."""
+"""The correlation id of an execution, in all of its records."""
 
 from collections.abc import Iterator
 

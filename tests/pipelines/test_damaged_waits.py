@@ -114,7 +114,7 @@ def test_an_item_whose_wait_has_another_deadline_ends_at_its_own(sqlite_url: str
 
 
 @pytest.mark.parametrize("cursor", [f"orders {'9' * 19} {'0' * 36} 0  1", "", "orders", 7, "x" * 100_000])
-def test_what_is_no_cursor_is_refused(app: Windlass, cursor: Any):
+def test_an_invalid_cursor_is_refused(app: Windlass, cursor: Any):
     """P8.1: by an error of bounded length that says where one comes from."""
     asking(app)
     with pytest.raises(InvalidOptionError, match="a cursor comes from the page before") as caught:

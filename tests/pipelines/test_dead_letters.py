@@ -135,7 +135,7 @@ def test_an_error_that_forbids_retries_is_recorded_however_deep_it_is(app: Windl
     assert called == [7]
 
 
-def test_a_stored_input_that_fits_no_more_is_a_poison_payload(app: Windlass, store_url: str):
+def test_a_stored_input_that_no_longer_fits_is_a_poison_payload(app: Windlass, store_url: str):
     """P6.1: it fails outside of any step, so the letter names the step it was at."""
     run = failing(app).submit(7, key="seven", tenant="acme")
     rows(store_url, f"UPDATE windlass_job SET args = '[[1, 2], {{}}]' WHERE id = {literal(store_url, run.id)}")
@@ -151,14 +151,14 @@ def test_an_execution_that_no_node_knows_is_a_dead_letter(app: Windlass, store_u
     run = failing(app).submit(7, tenant="acme")
     other = Windlass(store_url, settings=IMPATIENT)
     other.job(len)
-    told: list[Any] = []
-    other.on(Event)(told.append)
+    events: list[Any] = []
+    other.on(Event)(events.append)
     with other.worker():
         assert other.executions.handle(run.id, "acme").join(RUN) is ExecutionStatus.DLQ
     letter = other.dead_letters.get(run.id)
     other.close()
     assert (letter.terminal_reason, letter.tenant_id, letter.step) == ("target_not_found", "acme", 0)
-    assert [type(event) for event in told if str(getattr(event, "job_id", "")) == str(run.id)] == [
+    assert [type(event) for event in events if str(getattr(event, "job_id", "")) == str(run.id)] == [
         JobFailed,
         JobDeadLettered,
         AlertRaised,
@@ -196,8 +196,8 @@ def test_too_many_rejects_are_a_reason_of_their_own(app: Windlass):
 def test_jobs_of_items_have_neither_letter_nor_alert_nor_events(app: Windlass, store_url: str):
     """P6.1: the item ends its execution, whose letter names it; there is one letter."""
     shop = app.pipeline("shop", version="1", retry_limit=0, buffer=10)
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    events: list[Any] = []
+    app.on(Event)(events.append)
 
     @shop.expand
     def lines(number: int) -> Iterator[int]:
@@ -215,31 +215,31 @@ def test_jobs_of_items_have_neither_letter_nor_alert_nor_events(app: Windlass, s
     assert one(store_url, "SELECT count(*) FROM windlass_dead_letter") == 1
     (alert,) = app.alerts.find()
     assert (alert.target, alert.count, alert.error_hash) == ("shop", 1, letter.fingerprint)
-    assert {str(event.job_id) for event in told if isinstance(event, JobFailed | JobDeadLettered)} == {str(run.id)}
-    assert not [event for event in told if getattr(event, "target", "").endswith("/items")]
+    assert {str(event.job_id) for event in events if isinstance(event, JobFailed | JobDeadLettered)} == {str(run.id)}
+    assert not [event for event in events if getattr(event, "target", "").endswith("/items")]
 
 
 def test_events_have_the_fingerprint_of_the_letter(app: Windlass):
     """P6.1: `JobDeadLettered` is published for executions too."""
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    events: list[Any] = []
+    app.on(Event)(events.append)
     letter = letter_of(app, failing(app).submit(7))
-    (dead,) = (event for event in told if isinstance(event, JobDeadLettered))
-    (alert,) = (event for event in told if isinstance(event, AlertRaised))
+    (dead,) = (event for event in events if isinstance(event, JobDeadLettered))
+    (alert,) = (event for event in events if isinstance(event, AlertRaised))
     assert dead.fingerprint == alert.error_hash == letter.fingerprint
 
 
 def test_an_execution_declared_without_letters_fails_without_one(app: Windlass):
     """P6.1: `dlq=False` ends FAILED; nothing is counted, and it can be re-driven by its id."""
-    told: list[Any] = []
-    app.on(Event)(told.append)
+    events: list[Any] = []
+    app.on(Event)(events.append)
     run, kept = failing(app, "silent", dlq=False).submit(7), failing(app, "loud").submit(8)
     with app.worker():
         assert run.join(RUN) is ExecutionStatus.FAILED
         assert kept.join(RUN) is ExecutionStatus.DLQ
     assert [str(letter.job_id) for letter in app.dead_letters.find()] == [str(kept.id)]
     assert [group.target for group in app.dead_letters.groups()] == ["loud"]
-    assert [str(event.job_id) for event in told if isinstance(event, JobDeadLettered)] == [str(kept.id)]
+    assert [str(event.job_id) for event in events if isinstance(event, JobDeadLettered)] == [str(kept.id)]
     app.executions.redrive(run.id)
     with app.worker():
         assert run.join(RUN) is ExecutionStatus.FAILED
@@ -301,9 +301,9 @@ def test_a_purge_deletes_executions_with_all_their_data(store_url: str):
     clock = VirtualClock()
     app = Windlass(store_url, clock=clock)
     app.migrate()
-    shop, told = failing(app), app.job(refuse)
+    shop, events = failing(app), app.job(refuse)
     with app.worker():
-        run, job = shop.submit(7, key="seven"), told.enqueue()
+        run, job = shop.submit(7, key="seven"), events.enqueue()
         assert (run.join(RUN), job.join(RUN).value) == (ExecutionStatus.DLQ, "FAILED")
     clock.advance(100)
     assert (app.dead_letters.purge(200, kind="execution"), app.dead_letters.purge(50, kind="execution")) == (0, 1)

@@ -131,7 +131,7 @@ def test_a_version_that_is_a_number_is_suggested_as_text():
         pipeline("orders", 1)  # type: ignore[arg-type]
 
 
-def test_what_is_no_function_or_has_no_name_is_refused():
+def test_a_step_that_is_not_a_named_function_is_refused():
     """P1.1."""
     orders = pipeline()
     with pytest.raises(InvalidOptionError, match=r"got 'parse'; write @orders\.step\(name='parse'\)"):

@@ -48,7 +48,7 @@ def test_execution_behind_an_open_circuit_fails_after_the_longest_deferral(app: 
     assert one(store_url, "SELECT max(attempt) FROM windlass_execution") == 1
 
 
-def test_closed_circuits_and_plain_jobs_are_left_alone(app: Windlass):
+def test_the_duty_fails_neither_executions_behind_closed_circuits_nor_plain_jobs(app: Windlass):
     """P4.3: a plain job waits for its circuit as long as it takes."""
     job = app.job(circuit="bank")(pay_plain)
     app.configure_circuit("bank")

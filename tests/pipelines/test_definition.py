@@ -179,7 +179,7 @@ def test_the_most_specific_type_of_a_union_is_chosen():
 
 
 def test_members_of_one_class_share_a_number():
-    """P1.2: they cannot be told apart by their class, but by the codec."""
+    """P1.2: not their class distinguishes them, but the codec."""
     assert numbers(list[int] | list[str] | None, ["a"], None) == [list[int] | list[str], type(None)]
 
 

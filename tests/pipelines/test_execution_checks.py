@@ -1,4 +1,4 @@
-"""The checks of executions: what waits with nothing left to wait for goes on."""
+"""The checks of executions: those that wait for nothing are woken."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from windlass.stores.plans import execution_checks
 RUN = 60.0
 LINES = 30
 PARKED = "UPDATE windlass_hot SET due = NULL"
-LEFT = "they go on now; report this"
+LEFT = "they continue now; report this"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def declare(app: Windlass) -> AppPipeline:
     return shop
 
 
-def test_an_execution_that_waits_for_nothing_goes_on(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
+def test_an_execution_that_waits_for_nothing_is_woken(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
     """P2.3: parked without parts, as by a wakeup that was lost."""
     run = declare(app).submit(LINES)
     rows(store_url, PARKED)
@@ -54,7 +54,7 @@ def test_an_execution_that_waits_for_nothing_goes_on(app: Windlass, store_url: s
     check_executions(store_url)
 
 
-def test_a_part_whose_job_is_gone_gets_another(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
+def test_a_part_whose_job_is_missing_gets_another(app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture):
     """P2.3: its items are run, and the execution ends with all of them."""
     run = declare(app).submit(LINES)
     execution = one(store_url, "SELECT id FROM windlass_execution")
@@ -71,7 +71,7 @@ def test_a_part_whose_job_is_gone_gets_another(app: Windlass, store_url: str, ca
     check_executions(store_url)
 
 
-def test_paused_executions_and_those_that_wait_for_parts_are_left_alone(app: Windlass, store_url: str):
+def test_paused_executions_and_those_that_wait_for_parts_are_not_woken(app: Windlass, store_url: str):
     """P2.2: nothing is found where something is waited for."""
     run = declare(app).submit(LINES)
     assert run.pause()

@@ -23,7 +23,7 @@ def app(store_url: str) -> Iterator[Windlass]:
     application.close()
 
 
-def test_errors_of_a_result_say_which_status_the_execution_has(app: Windlass):
+def test_errors_of_a_result_name_the_status_of_the_execution(app: Windlass):
     """P2.7: after a failure, a cancel, and a timeout."""
     shop = app.pipeline("shop", version="1", retry_limit=0)
     plain = app.pipeline("plain", version="1", retry_limit=0, dlq=False)
@@ -82,7 +82,7 @@ def test_a_resource_that_is_not_configured_is_refused_at_submit(app: Windlass):
         assert shop.submit(1).result(RUN) == 2
 
 
-def test_a_paused_execution_says_so_when_its_result_does_not_come(app: Windlass):
+def test_a_timeout_error_names_a_paused_execution(app: Windlass):
     """P2.7: its job waits to be released, which means something else for a flow."""
     shop = app.pipeline("shop", version="1")
 

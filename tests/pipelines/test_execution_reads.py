@@ -1,4 +1,4 @@
-"""Reads of executions: who may, and what is asked for."""
+"""Reads of executions: authorization and statements."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -82,7 +82,7 @@ def test_a_read_names_one_tenant(verb: str, tenant: Any):
 
 @pytest.mark.parametrize("pipeline", [5, "", "\ud800", object()])
 def test_a_pipeline_to_find_is_a_text(pipeline: Any):
-    """P3.3: said before the store is asked."""
+    """P3.3: refused before the store is queried."""
     app = Windlass("sqlite:///:memory:")
     with pytest.raises(InvalidOptionError, match="pipeline must"):
         app.executions.find(pipeline=pipeline)

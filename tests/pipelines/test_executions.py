@@ -133,7 +133,7 @@ def test_a_step_that_does_not_take_the_type_of_an_item_passes_it_on(app: Windlas
         assert shop.submit(1).result(RUN) == [2.0, 1.0]
 
 
-def test_a_failing_step_is_retried_and_its_keys_tell_the_attempts_apart(app: Windlass):
+def test_a_failing_step_is_retried_with_a_transition_key_for_each_attempt(app: Windlass):
     """P2.5, P4.2: the transition key differs for each attempt, the effect key does not."""
     shop = app.pipeline("shop", version="1", retry_wait=0.01)
     seen: list[tuple[str, str]] = []
@@ -215,7 +215,7 @@ def test_one_failed_item_ends_its_execution(app: Windlass):
     assert letter.transition_key == f"{run.id}:1:1:77"
 
 
-def test_rejected_items_are_recorded_and_their_siblings_go_on(app: Windlass):
+def test_rejected_items_are_recorded_and_their_siblings_continue(app: Windlass):
     """P5.1: by RejectItem without a retry, and by recovery after the retries."""
     shop = app.pipeline("shop", version="1", include_payload=True)
 
@@ -281,7 +281,7 @@ def test_the_same_key_returns_the_same_execution_and_another_input_is_a_conflict
     assert len(app.executions.find(tenant="default").items) == 1
 
 
-def test_a_paused_execution_stops_at_its_next_boundary_and_goes_on_when_resumed(app: Windlass):
+def test_a_paused_execution_stops_at_its_next_boundary_and_continues_when_resumed(app: Windlass):
     """P2.2: also between the parts of its items."""
     shop = app.pipeline("shop", version="1", buffer=10)
     ran: list[int] = []
@@ -309,8 +309,8 @@ def test_a_paused_execution_stops_at_its_next_boundary_and_goes_on_when_resumed(
     assert sorted(ran) == list(range(50))
 
 
-def test_a_canceled_execution_takes_its_parts_with_it(app: Windlass):
-    """P2.7: what runs is told, what waits is gone."""
+def test_a_canceled_execution_cancels_its_parts(app: Windlass):
+    """P2.7: running ones are notified, waiting ones are removed."""
     shop = app.pipeline("shop", version="1", buffer=5)
     began: list[int] = []
 

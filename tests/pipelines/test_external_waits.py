@@ -80,7 +80,7 @@ def private(app: Windlass) -> AbstractContextManager[Any]:
     return isolated(app, url="sqlite://" if app.url.startswith("sqlite") else app.url)
 
 
-def test_an_execution_waits_without_a_slot_and_goes_on_with_the_answer(app: Windlass):
+def test_an_execution_waits_without_a_slot_and_continues_with_the_answer(app: Windlass):
     """P8.1: what the body returns is shown; the answer replaces the value, and has the type that the step names."""
     shop = Shop(app)
     with private(app):
@@ -174,7 +174,7 @@ def test_a_wait_ends_at_its_deadline(app: Windlass):
         assert app.executions.pending("orders").items == []
 
 
-def test_a_redrive_asks_again_in_a_second_round(app: Windlass):
+def test_a_redrive_begins_a_second_round_of_the_wait(app: Windlass):
     """P8.1: `~2`; the token of the first round is of no use any more."""
     shop = Shop(app)
     with private(app):
@@ -193,7 +193,7 @@ def test_a_redrive_asks_again_in_a_second_round(app: Windlass):
         assert run.result(0) == "shipped"
 
 
-def test_a_redrive_from_an_earlier_step_asks_again_although_it_was_answered(app: Windlass):
+def test_a_redrive_from_an_earlier_step_begins_a_new_round_of_an_answered_wait(app: Windlass):
     """P6.3, P8.1: what is approved may be another value now."""
     shop = Shop(app)
     broken = [True]
@@ -353,7 +353,7 @@ def test_an_answer_is_addressed_in_one_way(app: Windlass, given: dict[str, str])
 
 
 @pytest.mark.parametrize("name", ["0", "1~2", "1:5", "9"])
-def test_what_nothing_waits_for_is_not_found(app: Windlass, name: str):
+def test_an_answer_to_a_wait_that_does_not_exist_is_refused(app: Windlass, name: str):
     """P8.1: another step, round or item than those that wait."""
     shop = Shop(app)
     with private(app):

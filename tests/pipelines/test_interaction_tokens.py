@@ -47,7 +47,7 @@ KEYS = st.builds(WaitKey, st.uuids().map(str), st.integers(0, 999), PATHS, st.in
 
 
 @given(KEYS, st.integers(0, 2**60))
-def test_a_token_says_what_was_signed(key: WaitKey, deadline: int):
+def test_a_token_contains_the_signed_content(key: WaitKey, deadline: int):
     """P8.1: `wl1.<key id>.<payload>.<mac>`."""
     content = TokenContent(key, deadline)
     found = read(sign(key_of(OLD), content))
@@ -57,7 +57,7 @@ def test_a_token_says_what_was_signed(key: WaitKey, deadline: int):
 
 
 @given(KEYS, st.integers(0, 400), st.sampled_from("abcXYZ019-_."))
-def test_a_changed_token_says_nothing(key: WaitKey, place: int, letter: str):
+def test_a_changed_token_is_invalid(key: WaitKey, place: int, letter: str):
     """P8.1: whichever of its characters is another one."""
     token = sign(key_of(OLD), TokenContent(key, 7))
     place %= len(token)
@@ -132,9 +132,9 @@ def test_a_wrong_token_is_refused_without_being_shown(apps: Any, change: Any, wh
     token = waiting_token(app)
     with pytest.raises(InvalidTokenError, match=r"pending\(\)") as caught:
         app.executions.complete(change(token), 1)
-    told = "".join(traceback.format_exception(caught.value))
-    assert why in told
-    assert token[20:60] not in told
+    printed = "".join(traceback.format_exception(caught.value))
+    assert why in printed
+    assert token[20:60] not in printed
 
 
 @pytest.mark.parametrize("name", ["interaction_id", "correlation_id"])
@@ -173,7 +173,7 @@ def test_nodes_that_need_a_key_at_once_make_one(apps: Any, store_url: str):
     assert len({app._pipelines.tokens.sign(content) for app in found}) == 1
 
 
-def test_tokens_and_keys_get_nowhere(apps: Any, store_url: str):
+def test_tokens_and_keys_appear_in_no_output(apps: Any, store_url: str):
     """P8.1: no repr, log, event, history or dead letter shows them, also where a body puts its own into an error."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
@@ -223,7 +223,7 @@ def test_keys_are_read_from_a_variable():
     assert tuple(settings.pipelines.token_keys) == (NEW, OLD)
 
 
-def test_other_bodies_have_no_token(apps: Any):
+def test_bodies_of_other_steps_have_no_token(apps: Any):
     """P8.1: the error says how a step gets one."""
     app = apps()
     handle = app.job(max_retries=0)(has_no_token).enqueue()
@@ -241,7 +241,7 @@ class OnlyTheirs:
         return job.correlation_id in principal[action]
 
 
-def test_who_may_not_read_or_answer_a_wait_gets_no_token_of_it(sqlite_url: str):
+def test_principals_that_may_not_read_or_answer_a_wait_get_no_token(sqlite_url: str):
     """P8.1, J6.5: a token is enough to answer wherever it is taken to, so the list gives none away."""
     app = Windlass(sqlite_url, authorizer=OnlyTheirs())
     app.migrate()

@@ -79,7 +79,7 @@ def private(app: Windlass) -> AbstractContextManager[Any]:
 
 
 @pytest.mark.parametrize("count", [1, 3, 300])
-def test_every_item_waits_and_goes_on_with_its_answer(app: Windlass, count: int):
+def test_every_item_waits_and_continues_with_its_answer(app: Windlass, count: int):
     """P8.1: with and without parts; the items go on in their order, each asked once."""
     shop = Shop(app, buffer=50)
     with private(app):
@@ -145,7 +145,7 @@ def test_items_of_a_step_that_recovers_are_rejected_at_the_deadline(app: Windlas
             app.executions.complete(waits[4].token, 1)
 
 
-def test_ordered_items_are_asked_one_after_the_other(app: Windlass):
+def test_ordered_items_wait_one_after_the_other(app: Windlass):
     """P1.3, P8.1: an item is asked when the one before it has ended."""
     shop = Shop(app, {"ordered": True})
     with private(app):
@@ -255,7 +255,7 @@ def test_one_late_answer_of_many_stores_none(app: Windlass):
         assert first.status() is ExecutionStatus.DLQ
 
 
-def test_what_waits_is_listed_in_pages(app: Windlass):
+def test_open_waits_are_listed_in_pages(app: Windlass):
     """P8.1: the first deadline first; also over several pipelines."""
     shop = Shop(app)
     other = app.pipeline("other")

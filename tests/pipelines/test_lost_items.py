@@ -140,7 +140,7 @@ def test_a_part_that_ends_without_its_items_loses_its_job_and_wakes_its_executio
     assert one(store_url, "SELECT count(*) FROM windlass_hot WHERE due IS NULL") == 0
 
 
-def test_an_execution_that_is_resumed_while_it_parks_goes_on(app: Windlass, store_url: str):
+def test_an_execution_that_is_resumed_while_it_parks_continues(app: Windlass, store_url: str):
     """P2.2: also if it has parts that run."""
     execution, _ = parked_with_a_part(app, store_url)
     waits = Ended(execution, "pipeline/shop@1#0", "default", 0, Move.REQUEUE, cargo=Boundary())

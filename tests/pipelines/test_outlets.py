@@ -45,13 +45,13 @@ def test_function_becomes_an_outlet():
 
 
 @pytest.mark.parametrize("value", ["https://example.com", Crm, 7, None])
-def test_other_values_are_refused_by_the_name_of_the_option(value: object):
+def test_an_invalid_outlet_is_refused_naming_the_option(value: object):
     with pytest.raises(InvalidOptionError, match=r"to\['crm'\] must be an object with `deliver\(delivery\)`"):
         checked_outlet(value, "to['crm']")
 
 
 @pytest.mark.parametrize("timeout", [0, -1, True, "5", None])
-def test_timeout_that_is_no_positive_number_is_the_default(timeout: object):
+def test_invalid_timeout_is_replaced_by_the_default(timeout: object):
     outlet = Crm()
     outlet.timeout = timeout  # type: ignore[assignment]
     assert timeout_of(outlet) == DEFAULT_TIMEOUT

@@ -64,7 +64,7 @@ def billed(url: str, status: str) -> int:
 
 
 def test_items_become_executions_of_all_subscribers_in_the_commit_of_the_success(app: Windlass, store_url: str):
-    """P7.1: with key, tenant and correlation id; nothing of it is left to anyone else."""
+    """P7.1: with key, tenant and correlation id; no row is left in any backlog."""
     shop = shop_of(app, key=lambda invoice: f"invoice-{invoice.number}")
     billing_of(app)
     billing_of(app, "audit")
@@ -254,7 +254,7 @@ def test_no_more_executions_are_open_than_a_subscriber_admits(app: Windlass, sto
     assert one(store_url, "SELECT count(*) FROM windlass_handoff WHERE status = 'ADMITTED'") == 20
 
 
-def test_a_subscriber_that_refuses_leaves_the_item_in_the_backlog_until_it_takes_it(
+def test_an_item_stays_in_the_backlog_until_its_subscriber_accepts_it(
     app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
 ):
     """P7.2: a tenant that is not allowed; own attempts, reason and next try, one warning for each failed try."""
@@ -319,7 +319,7 @@ def test_types_of_a_subscriber_in_the_same_application_are_checked(app: Windlass
         _ = other.definition
 
 
-def test_what_cannot_be_a_publication_is_refused(app: Windlass):
+def test_an_invalid_publication_is_refused(app: Windlass):
     """P7.1: names, keys, targets, and options that need a subscription."""
     shop = shop_of(app)
     with pytest.raises(ConfigurationError, match="publishes 'invoices' already"):

@@ -47,7 +47,7 @@ def ends(app: Windlass, run: Any) -> ExecutionStatus:
 
 
 @each_verb
-def test_an_execution_goes_on_at_the_step_that_failed(app: Windlass, redrive: Redrive):
+def test_an_execution_continues_at_the_failed_step(app: Windlass, redrive: Redrive):
     """P6.3: same id, cursor kept, version + 1 with one row in its log; steps before it are not called again."""
     shop = app.pipeline("shop", version="1", retry_limit=1, retry_wait=0.01)
     called: Counter[str] = Counter()
@@ -173,7 +173,7 @@ def test_bulk_redrives_take_jobs_and_executions_that_fit(app: Windlass):
 
 
 def test_a_bulk_redrive_is_in_the_audit_log_with_its_kind(app: Windlass, store_url: str):
-    """P6.3: who, what and why."""
+    """P6.3: principal, action and reason."""
     assert app.dead_letters.redrive(kind="execution", note="mended").selected == 0
     shop = app.pipeline("shop", version="1", retry_limit=0)
 
@@ -243,14 +243,14 @@ def test_a_plan_names_the_steps_that_are_called_again(app: Windlass, store_url: 
     other.close()
 
 
-def test_a_plan_is_refused_to_those_who_may_not_read_the_execution(store_url: str):
+def test_a_plan_requires_the_right_to_read_the_execution(store_url: str):
     """P6.3: like every verb on one execution."""
 
-    class Nobody:
+    class DenyAll:
         def may(self, principal: object, action: str, job: object) -> bool:
             return False
 
-    other = Windlass(store_url, authorizer=Nobody())
+    other = Windlass(store_url, authorizer=DenyAll())
     other.migrate()
     with pytest.raises(NotAuthorizedError):
         other.executions.plan_redrive("0198c0de-0000-7000-8000-000000000001")

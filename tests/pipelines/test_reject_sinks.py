@@ -121,7 +121,7 @@ def test_a_function_gets_what_the_store_keeps(app: Windlass, how: str, given: in
 
 
 @EVERY_WAY
-def test_a_failing_sink_is_called_again_and_the_execution_goes_on(
+def test_a_failing_sink_is_called_again_and_the_execution_continues(
     app: Windlass, how: str, given: int, count: int, caplog: pytest.LogCaptureFixture
 ):
     """P5.4: CONTINUE, the default; the store keeps the rejects in any case."""
@@ -180,7 +180,7 @@ def test_an_outlet_is_called_before_the_commit_on_request(app: Windlass):
     assert app.rejects.find().items == []
 
 
-def test_a_sink_that_refuses_a_reject_is_not_asked_again(app: Windlass, store_url: str):
+def test_a_sink_that_refuses_a_reject_is_not_called_again(app: Windlass, store_url: str):
     """P5.3: the reason stays with its row until that is purged."""
     calls: list[Reject] = []
 
@@ -220,7 +220,7 @@ def unreachable(reject: Reject) -> None:
     raise ConnectionError("away")
 
 
-def test_a_sink_that_is_gone_is_explained_and_its_rejects_stay(
+def test_a_missing_sink_is_logged_and_its_rejects_are_kept(
     app: Windlass, store_url: str, caplog: pytest.LogCaptureFixture
 ):
     """P5.3: a worker that does not have it says how many wait."""
@@ -279,7 +279,7 @@ class Exiting:
 
 
 @EVERY_WAY
-def test_an_execution_goes_on_after_a_sink_that_exits(
+def test_an_execution_continues_after_a_sink_that_exits(
     app: Windlass, how: str, given: int, count: int, caplog: pytest.LogCaptureFixture
 ):
     """P5.4: CONTINUE; the log has its error without a secret."""
@@ -384,7 +384,7 @@ def test_an_async_sink_is_refused_since_nothing_awaits_it(app: Windlass, sink: A
 
 
 @pytest.mark.parametrize("sink", [5, "disk", MemorySink, object()])
-def test_what_is_no_sink_is_refused(app: Windlass, sink: Any):
+def test_an_invalid_sink_is_refused(app: Windlass, sink: Any):
     """P5.3: where the pipeline is declared."""
     with pytest.raises(InvalidOptionError, match="sink must be a function that takes a Reject"):
         app.pipeline("shop", sink=sink)

@@ -76,7 +76,7 @@ def test_an_item_is_not_kept_without_include_payload(app: Windlass):
 
 @pytest.mark.parametrize("kind", ["expand", "transform", "reduce"])
 def test_items_that_a_stream_step_rejects_are_recorded_once_however_often_it_runs(app: Windlass, kind: str):
-    """P5.1, P5.3: keyed by fingerprint and occurrence; equal items are told apart."""
+    """P5.1, P5.3: keyed by fingerprint and occurrence, which distinguishes equal items."""
     shop = app.pipeline("shop", version="1", buffer=2, retry_wait=0.01, include_payload=True)
     _declare_sieve(shop, kind)
     with app.worker():
@@ -165,7 +165,7 @@ def test_a_recovered_reduction_rejects_its_stream_with_a_sample_and_a_count(app:
 
 
 @pytest.mark.parametrize("kind", ["expand", "transform", "nested"])
-def test_what_a_recovered_expansion_has_emitted_goes_on(app: Windlass, kind: str):
+def test_items_emitted_by_a_recovered_expansion_continue(app: Windlass, kind: str):
     """P5.1: also what was not stored yet when it failed, and what it had rejected itself."""
     shop = app.pipeline("shop", version="1", buffer=4, include_payload=True)
     _declare_broken(shop, kind)

@@ -121,7 +121,7 @@ def test_a_failed_hand_off_is_tried_again_with_the_same_key(
     assert "hunter2" not in caplog.text
 
 
-def test_a_destination_that_asks_for_a_wait_gets_it(app: Windlass, store_url: str):
+def test_a_requested_wait_of_a_destination_is_kept(app: Windlass, store_url: str):
     """P7.1: `Retry-After` holds back the other hand-offs to it, too."""
     asked = threading.Event()
 
@@ -327,7 +327,7 @@ def test_a_relay_that_lost_its_lease_does_not_mark_what_others_have_tried(
     assert "settled or tried by others meanwhile" in caplog.text
 
 
-def test_a_function_may_ask_for_a_wait(app: Windlass, store_url: str):
+def test_a_function_may_request_a_wait(app: Windlass, store_url: str):
     """P7.1: `RetryAfter` means to an outlet what it means to a job."""
     calls: list[int] = []
 

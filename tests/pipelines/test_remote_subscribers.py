@@ -60,7 +60,7 @@ def test_every_item_goes_to_every_place_with_its_key_and_tenant(app: Windlass):
     assert {(one.status, one.attempts, one.reason) for one in settled} == {(HandoffStatus.ADMITTED, 0, None)}
 
 
-def test_what_a_place_has_refused_for_good_is_handed_over_when_the_cause_is_gone(app: Windlass):
+def test_permanently_refused_hand_offs_are_delivered_when_the_cause_is_fixed(app: Windlass):
     """P7.1: a wrong password loses nothing; each key once, and none that was handed over since."""
     status = 401
     with receiving(lambda request: Answer(status)) as receiver:
@@ -86,7 +86,7 @@ def test_what_a_place_has_refused_for_good_is_handed_over_when_the_cause_is_gone
         app.publications.retry(status="ADMITTED")
 
 
-def test_a_dead_place_neither_fails_the_source_nor_holds_up_another(app: Windlass):
+def test_an_unreachable_destination_neither_fails_the_source_nor_blocks_another(app: Windlass):
     """P7.1, P7.3: it has succeeded, and its failures are counted."""
     with receiving() as receiver, receiving(lambda request: Answer(503)) as dead:
         to = {"crm": HttpTarget(receiver.url, timeout=RUN), "dead": HttpTarget(dead.url, timeout=RUN)}
@@ -140,7 +140,7 @@ def test_a_refused_item_is_rejected_and_its_key_may_be_used_again(app: Windlass)
 
 
 @pytest.mark.parametrize("place", ["https://crm.example.com", HttpTarget, 7])
-def test_what_is_no_place_is_refused_where_it_is_declared(app: Windlass, place: Any):
+def test_an_invalid_destination_is_refused_where_it_is_declared(app: Windlass, place: Any):
     """P7.1."""
     orders = app.pipeline("orders", version="1")
     with pytest.raises(InvalidOptionError, match=r"to\['crm'\] must be an object with `deliver\(delivery\)`"):

@@ -52,7 +52,7 @@ def test_limits_expire_in_order_of_their_ends_and_not_of_their_begins():
 
 
 @pytest.mark.parametrize("seconds", [None, LONG])
-def test_call_within_its_limit_is_left_alone(seconds: float | None):
+def test_call_within_its_limit_is_not_canceled(seconds: float | None):
     """P1.3: and an error of the call passes."""
 
     async def test() -> None:

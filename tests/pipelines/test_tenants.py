@@ -60,7 +60,7 @@ def test_a_tenant_that_may_not_submit_is_refused_before_anything_is_stored(app: 
     assert shop.submit(1, tenant="acme").status() is ExecutionStatus.QUEUED
 
 
-def test_key_policies_ask_for_a_key_or_make_one(app: Windlass):
+def test_key_policies_require_a_key_or_make_one(app: Windlass):
     """P3.2: KEY_REQUIRED refuses a submission without a key; SERVER_KEY goes by tenant and input alone."""
     strict = app.pipeline("strict", version="1", key_policy=KeyPolicy.KEY_REQUIRED)
     server = app.pipeline("server", version="1", key_policy=KeyPolicy.SERVER_KEY)

@@ -115,17 +115,17 @@ def types_after(types: tuple[Any, ...], step: Step) -> list[Any]:
     return [member.type for member in stream_after(stream(*types), step, "pipeline orders@1")]
 
 
-def test_what_a_step_takes_whole_is_replaced_by_its_output():
+def test_a_type_that_a_step_takes_whole_is_replaced_by_its_output():
     """P1.1."""
     assert types_after((int,), Step("s", int, str)) == [str]
 
 
-def test_what_a_step_does_not_take_passes_on():
+def test_a_type_that_a_step_does_not_take_is_passed_on():
     """P1.2."""
     assert types_after((int, Dog), Step("s", int, str)) == [Dog, str]
 
 
-def test_what_a_step_takes_in_part_stays_and_its_output_is_added():
+def test_a_type_that_a_step_takes_in_part_stays_and_its_output_is_added():
     """P1.2."""
     assert types_after((Animal,), Step("s", Dog, str)) == [Animal, str]
     assert types_after((Any,), Step("s", Dog, str)) == [Any, str]
@@ -141,12 +141,12 @@ def test_a_union_that_a_step_gives_is_all_its_members():
     assert types_after((int,), Step("s", int, str | Dog | None)) == [Dog, type(None), str]
 
 
-def test_a_step_that_returns_none_leaves_items_of_none():
+def test_a_step_that_returns_none_gives_items_of_none():
     """P1.1."""
     assert types_after((int,), Step("s", int, None)) == [type(None)]
 
 
-def test_a_step_that_never_returns_leaves_nothing_of_what_it_takes():
+def test_a_step_that_never_returns_removes_the_types_it_takes():
     """P1.1."""
     assert types_after((int, str), Step("s", int, NoReturn)) == [str]
     with pytest.raises(ConfigurationError, match="the steps before it give nothing"):

@@ -183,7 +183,7 @@ def test_a_timeout_and_a_start_over_make_a_second_round(app: Windlass):
         assert [wait.interaction_id for wait in app.executions.pending()] == [f"{run.id}:1~2"]
 
 
-def test_a_parked_item_is_asked_again_although_it_was_parked_when_its_execution_died(app: Windlass):
+def test_an_item_that_was_parked_when_its_execution_died_waits_in_a_new_round(app: Windlass):
     """P8.1: without a start over its value is the same; its first wait has ended with the execution."""
     mails = Mails("b")
     orders = app.pipeline("orders", retry_limit=0)
@@ -212,7 +212,7 @@ def test_a_parked_item_is_asked_again_although_it_was_parked_when_its_execution_
 
 
 def test_a_repeated_answer_by_correlation_id_is_to_the_last_round(app: Windlass):
-    """P8.2: it is not ambiguous after a start over, which has closed the round before; that one is not told as held."""
+    """P8.2: not ambiguous after a start over, which has closed the round before; that one is not reported as held."""
     orders, broken = app.pipeline("orders", retry_limit=0), [True]
 
     @orders.await_external(timeout=HOUR, answer=int)

@@ -54,7 +54,7 @@ def test_two_workers_that_share_four_sessions_run_every_job_once(
     check_invariants(pg_url)
 
 
-def test_a_running_job_learns_of_its_cancel_without_a_notification(
+def test_a_cancel_reaches_a_running_job_without_a_notification(
     app: Windlass, pg_url: str, pooled_url: str, programs: Programs
 ):
     """J2.2: within a heartbeat, by looking; what is canceled before it starts never starts."""
@@ -137,7 +137,7 @@ def test_new_work_of_other_processes_is_found_by_polling_and_the_banner_says_so(
     assert programs.ran() == ["1"]
 
 
-def test_what_is_enqueued_through_the_pooler_wakes_a_worker_that_is_connected_directly(
+def test_an_enqueue_through_the_pooler_wakes_a_directly_connected_worker(
     app: Windlass, pg_url: str, programs: Programs
 ):
     """J3.6: NOTIFY gets through a pooler; the worker need not poll for it."""

@@ -48,7 +48,7 @@ def test_functions_recur(app: Windlass, clock: VirtualClock):
     assert [job.queue for job in app.find(target=f"{bodies.__name__}:with_default")] == ["night"]
 
 
-def test_what_a_schedule_is_declared_with_is_shown(app: Windlass, clock: VirtualClock):
+def test_the_declaration_of_a_schedule_is_shown(app: Windlass, clock: VirtualClock):
     """J9.4: times are aware, and the cron expression is as it was written."""
     app.recurring("0 0 2 * * ?", zone="Europe/Berlin", key="nightly", misfire=Misfire.FIRE_ONCE, overlap=Overlap.SKIP)(
         bodies.beat
@@ -95,7 +95,7 @@ BAD_TIMES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "said"), BAD_TIMES, ids=[next(iter(options)) for options, _ in BAD_TIMES])
-def test_what_is_wrong_is_refused_where_it_is_written(options: dict[str, Any], said: str):
+def test_an_invalid_schedule_is_refused_where_it_is_declared(options: dict[str, Any], said: str):
     """J9.1, J9.4: at decoration, naming the field or option."""
     app = Windlass("sqlite://")
     given = {"cron": "0 2 * * *", **options}

@@ -64,7 +64,7 @@ def test_a_deploy_keeps_pause_and_phase(apps: Apps):
     assert after["b"].next_at == before["b"].next_at
 
 
-def test_what_is_no_longer_declared_is_retired_and_a_rollback_finds_it(apps: Apps):
+def test_a_schedule_that_is_no_longer_declared_is_retired_and_a_rollback_restores_it(apps: Apps):
     """J9.4: by one node; those of other applications and of app.schedule stay."""
     others = named(apps, "mail:app", "theirs")
     with others.worker():
@@ -143,7 +143,7 @@ def test_many_schedules_are_stored_in_bounded_transactions(apps: Apps, monkeypat
     assert sizes == [4, 4, 2]
 
 
-def test_next_ticks_are_planned_anew_by_the_rules_of_the_machine(apps: Apps, caplog: pytest.LogCaptureFixture):
+def test_next_ticks_are_recomputed_by_the_zone_rules_of_the_machine(apps: Apps, caplog: pytest.LogCaptureFixture):
     """J9.1, J7.5: by the first pass of a node, which a deploy may have given new rules of time zones, and daily."""
     app = named(apps, "shop:app")
     sync = app.job(bodies.sync)
@@ -156,7 +156,7 @@ def test_next_ticks_are_planned_anew_by_the_rules_of_the_machine(apps: Apps, cap
             lambda: {one.key: one.next_at for one in app.schedules.list()}["Europe/Berlin"] == planned["Europe/Berlin"]
         )
         assert {one.key: one.next_at for one in app.schedules.list()}["UTC"] != planned["UTC"], "it has no rules"
-    assert "planned 1 schedules anew" in caplog.text
+    assert "recomputed the next ticks of 1 schedules" in caplog.text
 
 
 def _an_hour_later(dialect: Any) -> Any:

@@ -90,7 +90,7 @@ def test_a_declared_schedule_is_changed_in_the_code(app: Windlass, sync: Any):
 
 
 @pytest.mark.parametrize("policy", ["raise", "return_existing", "replace"])
-def test_a_job_that_wants_a_schedules_key_is_told_of_the_schedule(app: Windlass, sync: Any, policy: Any):
+def test_a_job_whose_key_a_schedule_holds_gets_an_error_that_names_it(app: Windlass, sync: Any, policy: Any):
     """J1.5: it is neither returned nor replaced, which only jobs can be."""
     app.schedule("sync", every(hours=1), sync.bind("eu"))
     with pytest.raises(DuplicateBusinessKeyError, match="is the key of a schedule") as refused:
@@ -100,7 +100,7 @@ def test_a_job_that_wants_a_schedules_key_is_told_of_the_schedule(app: Windlass,
         sync.using(business_key="sync", on_conflict=policy).bind("x").then(sync.bind("y")).enqueue()
 
 
-def test_a_schedule_that_wants_a_jobs_key_is_told_of_the_job(app: Windlass, sync: Any):
+def test_a_schedule_whose_key_a_job_holds_gets_an_error_that_names_it(app: Windlass, sync: Any):
     """J1.5: nothing is stored."""
     job = sync.using(business_key="sync").enqueue("x")
     with pytest.raises(DuplicateBusinessKeyError) as refused:
@@ -108,7 +108,7 @@ def test_a_schedule_that_wants_a_jobs_key_is_told_of_the_job(app: Windlass, sync
     assert (refused.value.holder, refused.value.kind, app.schedules.list()) == (job.id, "job", [])
 
 
-def test_a_retry_that_wants_a_schedules_key_is_told_of_the_schedule(app: Windlass, sync: Any):
+def test_a_retry_whose_key_a_schedule_holds_gets_an_error_that_names_it(app: Windlass, sync: Any):
     """J1.5, J2.4: a dead letter cannot take it back."""
     dead = app.job(bodies.broken).using(business_key="sync").enqueue()
     drain(app)
@@ -118,7 +118,7 @@ def test_a_retry_that_wants_a_schedules_key_is_told_of_the_schedule(app: Windlas
         dead.retry()
 
 
-def test_what_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
+def test_a_call_that_cannot_be_scheduled_is_refused(app: Windlass, sync: Any):
     """J9.4: flows, waits for signals, jobs without arguments, options of single jobs, unknown resources, a past end."""
     refused: list[tuple[Any, str]] = [
         (sync.bind("a").then(sync.bind("b")), "body enqueues the flow"),

@@ -49,19 +49,19 @@ def test_a_schedule_stored_by_another_process_wakes_a_node(apps: Apps, monkeypat
         until(lambda: "eu" in RAN)
 
 
-def test_what_is_skipped_is_counted_logged_and_published(
+def test_skipped_ticks_are_counted_logged_and_published(
     app: Windlass, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ):
     """J9.3, J5.8: missed ticks with the first of them, overlapping ones each."""
-    told: list[ScheduleSkipped] = []
-    app.on(ScheduleSkipped)(told.append)
+    events: list[ScheduleSkipped] = []
+    app.on(ScheduleSkipped)(events.append)
     app.recurring(every(minutes=1), key="missed", misfire=Misfire.FIRE_ONCE)(bodies.beat)
     app.recurring(every(minutes=1), key="overlap", overlap=Overlap.SKIP)(app.job(bodies.with_default))
     clock.advance(3 * MINUTE)
     start = clock.now().timestamp() - 3 * MINUTE
     assert tick(app) == 2
-    until(lambda: len(told) == 3)
-    assert sorted((one.key, one.tick.timestamp() - start, one.why, one.count) for one in told) == [
+    until(lambda: len(events) == 3)
+    assert sorted((one.key, one.tick.timestamp() - start, one.why, one.count) for one in events) == [
         ("missed", 2 * MINUTE, "missed", 2),
         ("overlap", 2 * MINUTE, "overlap", 1),
         ("overlap", 3 * MINUTE, "overlap", 1),
@@ -80,9 +80,7 @@ def test_a_tick_is_missed_after_the_time_that_is_set(apps: Apps, clock: VirtualC
     assert tick(app) == 0
 
 
-def test_a_schedule_that_cannot_be_planned_is_logged_once_and_left_to_others(
-    apps: Apps, caplog: pytest.LogCaptureFixture
-):
+def test_a_schedule_that_cannot_be_planned_is_logged_once_and_skipped(apps: Apps, caplog: pytest.LogCaptureFixture):
     """J9.2: and holds up no other one."""
     app = apps()
     sync = app.job(bodies.sync)
@@ -142,7 +140,7 @@ def test_counting_what_200_schedules_missed_takes_no_long_transaction(
     assert len(planned) < 200 * 100
 
 
-def test_a_worker_without_schedules_asks_once_in_five_seconds(apps: Apps, monkeypatch: pytest.MonkeyPatch):
+def test_a_worker_without_schedules_queries_once_in_five_seconds(apps: Apps, monkeypatch: pytest.MonkeyPatch):
     """J9.2: what an application does not use costs it nothing but this look."""
     app = apps()
     app.job(bodies.sync)

@@ -33,7 +33,7 @@ async def test_an_error_is_raised_by_every_call_of_its_batch_and_no_other():
     assert answers[2:] == [2, 3]
 
 
-async def test_a_call_that_is_cancelled_leaves_the_others_alone():
+async def test_a_cancelled_call_does_not_affect_the_others():
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def run(given: Sequence[int]) -> list[int]:

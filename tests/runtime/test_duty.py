@@ -126,7 +126,7 @@ async def test_a_cluster_does_a_duty_once_an_interval_on_any_node(nodes: Cluster
     assert not nodes.check.overlapped
 
 
-async def test_a_node_that_drains_in_the_middle_leaves_the_rest_to_the_next(nodes: Cluster):
+async def test_a_duty_that_a_draining_node_interrupts_is_finished_by_another(nodes: Cluster):
     """J7.5, J7.6: the batch at hand is finished, the lease given back, the duty still due."""
     leaving, staying = nodes.add("leaving", batches=1000), nodes.add("staying")
     inside, go_on = leaving.hold()

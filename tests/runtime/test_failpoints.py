@@ -46,9 +46,7 @@ def after_passing(variable: str) -> subprocess.CompletedProcess[str]:
         ("", 0, 4),
     ],
 )
-def test_a_process_comes_to_harm_at_the_point_and_the_pass_that_the_variable_names(
-    variable: str, code: int, last_pass: int
-):
+def test_a_process_fails_at_the_point_and_pass_that_the_variable_names(variable: str, code: int, last_pass: int):
     done = after_passing(variable)
     assert (done.returncode, done.stdout.split()[-1]) == (code, str(last_pass)), done.stderr
     assert ("will fail on purpose" in done.stderr) == bool(variable)
@@ -64,7 +62,7 @@ def test_a_stopped_process_does_nothing_until_it_is_continued():
         assert child.stdout.read().split()[-1] == b"4"
 
 
-def test_sleep_takes_its_time_and_raise_names_its_point():
+def test_sleep_sleeps_and_raise_names_its_point():
     with armed("run.after_body=sleep:0.05;run.before_body=raise@2"):
         began = monotonic()
         reached("run.after_body")
@@ -75,7 +73,7 @@ def test_sleep_takes_its_time_and_raise_names_its_point():
     reached("run.before_body")
 
 
-def test_what_decides_whether_a_point_is_passed_is_asked_only_while_points_are_armed():
+def test_the_condition_of_a_failpoint_is_evaluated_only_while_one_is_armed():
     asked: list[bool] = []
 
     def when() -> bool:
@@ -111,7 +109,7 @@ def test_what_decides_whether_a_point_is_passed_is_asked_only_while_points_are_a
         "run.before_body=kill@1;run.after_body=kil",
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_names_of_all_points(text: str):
+def test_an_invalid_text_is_refused_with_the_names_of_all_points(text: str):
     with pytest.raises(ConfigurationError) as refused:
         parse(text)
     said = str(refused.value)

@@ -5,26 +5,26 @@ from collections.abc import Sequence
 from windlass.runtime.local_node import LocalNode
 
 
-class Heard:
+class Recorder:
     """The calls that a node, or a coordinator, received."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.calls: list[object] = []
 
     def wake(self, work: Sequence[tuple[str, int]]) -> None:
-        self.told.append(("wake", list(work)))
+        self.calls.append(("wake", list(work)))
 
     def look_again(self) -> None:
-        self.told.append("look again")
+        self.calls.append("look again")
 
     def canceled(self, ids: Sequence[str]) -> None:
-        self.told.append(("canceled", list(ids)))
+        self.calls.append(("canceled", list(ids)))
 
     def schedules_changed(self) -> None:
-        self.told.append("schedules")
+        self.calls.append("schedules")
 
     def notify_new_work(self, queue: str, priority: int) -> None:
-        self.told.append((queue, priority))
+        self.calls.append((queue, priority))
 
     def listen(self, callback: object) -> None:
         raise AssertionError("only nodes listen")
@@ -37,7 +37,7 @@ WORK = [("billing", 5), ("mail", 0)]
 
 
 def test_a_node_is_woken_while_it_is_there():
-    local, node = LocalNode(None), Heard()
+    local, node = LocalNode(None), Recorder()
     local.new_work(WORK)
     local.enter(node)
     local.new_work(WORK)
@@ -48,10 +48,10 @@ def test_a_node_is_woken_while_it_is_there():
     local.new_work(WORK)
     local.changed()
     local.stop(["b"])
-    assert node.told == [("wake", WORK), "look again", "look again", ("canceled", ["a"])]
+    assert node.calls == [("wake", WORK), "look again", "look again", ("canceled", ["a"])]
 
 
 def test_a_coordinator_is_notified_of_each_queue_whether_a_node_runs_here_or_not():
-    coordinator = Heard()
+    coordinator = Recorder()
     LocalNode(coordinator).new_work(WORK)
-    assert coordinator.told == WORK
+    assert coordinator.calls == WORK

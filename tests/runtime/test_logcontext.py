@@ -160,7 +160,7 @@ def test_a_thread_that_outlives_its_attempt_loses_the_fields(log: logging.Logger
     assert stream.getvalue().splitlines() == [f"during {JOB} node-1 1"] * 2 + ["after - - -"] * 2
 
 
-def test_threads_start_as_ever_once_it_is_taken_away():
+def test_threads_start_unchanged_after_the_factory_is_removed():
     before = (threading.Thread.start, ThreadPoolExecutor.submit)
     logcontext.install()
     assert threading.Thread.start is not before[0]
@@ -221,7 +221,7 @@ def test_the_users_own_record_factory_is_kept_and_outside_of_jobs_its_fields_win
     assert stream.getvalue().splitlines() == ["outside users - - berlin", f"inside {JOB} node-1 1 berlin"]
 
 
-def test_it_is_installed_once_and_taken_away_by_the_last_user():
+def test_the_record_factory_is_installed_once_and_removed_by_the_last_user():
     before = logging.getLogRecordFactory()
     logcontext.install()
     ours = logging.getLogRecordFactory()
@@ -235,7 +235,7 @@ def test_it_is_installed_once_and_taken_away_by_the_last_user():
     assert logging.getLogRecordFactory() is before
 
 
-def test_taking_it_away_leaves_a_factory_that_was_built_on_top(log: logging.Logger):
+def test_uninstalling_keeps_a_record_factory_that_was_built_on_top(log: logging.Logger):
     plain = logging.getLogRecordFactory()
     logcontext.install()
     below = logging.getLogRecordFactory()

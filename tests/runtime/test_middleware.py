@@ -119,7 +119,7 @@ def test_an_error_that_is_suppressed_is_a_success_without_a_result(apps: Apps):
         assert other.enqueue("x").result(LONG) is None
 
 
-def test_what_is_no_context_manager_fails_the_attempt(apps: Apps):
+def test_a_middleware_that_returns_no_context_manager_fails_the_attempt(apps: Apps):
     """J10.2: the error names the middleware."""
     app = apps(middleware=[NotAManager()])
     job = app.job(jobs.anote)
@@ -168,7 +168,7 @@ async def alog() -> list:
 """
 
 
-def test_it_is_entered_in_the_process_of_the_body(shop: Shop, sqlite_url: str):
+def test_middleware_is_entered_in_the_process_of_the_body(shop: Shop, sqlite_url: str):
     """J10.2: by the application that the process has."""
     module = shop.load(PROGRAM.format(url=sqlite_url))
     with module.app.worker():

@@ -131,7 +131,7 @@ async def test_a_stopped_service_can_be_started_again(kind: Kind):
 
 
 @both_kinds
-async def test_an_error_is_logged_once_per_kind_and_the_service_goes_on(kind: Kind, caplog: pytest.LogCaptureFixture):
+async def test_an_error_is_logged_once_per_kind_and_the_service_continues(kind: Kind, caplog: pytest.LogCaptureFixture):
     errors = [ValueError("a"), ValueError("b"), KeyError("c"), ValueError("d")]
     service = kind(scripted(*errors, None, ValueError("again"), None), ErrorHandling(0.001, 0.004, describe=repr))
     service.signals.ticked.arm()
@@ -153,9 +153,7 @@ async def test_an_error_is_logged_once_per_kind_and_the_service_goes_on(kind: Ki
 
 
 @both_kinds
-async def test_an_error_that_comes_and_goes_is_logged_a_few_times_and_not_for_ever(
-    kind: Kind, caplog: pytest.LogCaptureFixture
-):
+async def test_an_intermittent_error_is_logged_a_limited_number_of_times(kind: Kind, caplog: pytest.LogCaptureFixture):
     """J7.8: a database that is gone and back many times a second does not fill the disk with log lines."""
     flapping: list[float | BaseException | None] = [ValueError("gone"), 0] * 50
     service = kind(scripted(*flapping, None), ErrorHandling(0.0001, 0.0001, describe=repr))

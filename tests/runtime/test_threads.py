@@ -86,7 +86,7 @@ async def test_a_waiting_body_begins_when_it_gets_its_turn():
     bodies.close()
 
 
-async def test_one_that_is_withdrawn_is_never_entered_and_one_that_has_begun_is_not_withdrawn():
+async def test_a_withdrawn_body_never_starts_and_a_started_one_cannot_be_withdrawn():
     """J7.6: what has not started can be handed back."""
     bodies, doors = ThreadBodies(asyncio.get_running_loop()), Doors()
     first = await begun(bodies, doors, "first")
@@ -144,7 +144,7 @@ async def test_no_slot_is_used_twice_in_any_order_of_ends_cancels_and_turns():
         assert doors.most_inside <= 1, doors.entered
 
 
-async def test_one_whose_time_in_line_is_over_is_left_to_the_loop():
+async def test_a_body_that_has_waited_too_long_is_not_started_by_a_thread():
     """J3.3: a thread does not enter what should have been handed back while the loop was busy."""
     bodies, doors = ThreadBodies(asyncio.get_running_loop()), Doors()
     first = await begun(bodies, doors, "first")

@@ -44,7 +44,7 @@ def test_a_verb_is_sent_each_answer_and_returns_its_result(run: Driver):
     assert run(verb()) == 5
 
 
-def test_a_verb_that_asks_for_nothing_is_driven_too(run: Driver):
+def test_a_verb_without_requests_is_run_too(run: Driver):
     def verb() -> Verb[str]:
         yield from ()
         return "done"
@@ -52,7 +52,7 @@ def test_a_verb_that_asks_for_nothing_is_driven_too(run: Driver):
     assert run(verb()) == "done"
 
 
-def test_a_verb_can_handle_the_error_of_a_request_and_go_on(run: Driver):
+def test_a_verb_can_handle_the_error_of_a_request_and_continue(run: Driver):
     def verb() -> Verb[int]:
         try:
             yield fail, afail, ()

@@ -22,7 +22,7 @@ from windlass.stores.plans import claims, cluster, jobs, queues, signal_waits
 from windlass.testing.contract.workbench import FAILURE, LEASE
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 300
+TIMEOUT = 300
 
 
 def all_at_once(*commands: Sequence[str]) -> list[Any]:
@@ -45,7 +45,7 @@ def all_at_once(*commands: Sequence[str]) -> list[Any]:
             assert child.stdin is not None
             child.stdin.write("go\n")
             child.stdin.flush()
-        return [json.loads(child.communicate(timeout=PATIENCE)[0]) for child in children]
+        return [json.loads(child.communicate(timeout=TIMEOUT)[0]) for child in children]
     finally:
         for child in children:
             child.kill()
@@ -68,7 +68,7 @@ def _drain(database: Database, node: str) -> list[str]:
 
 
 def _signal(database: Database, key: str) -> list[str]:
-    """Send a signal until nobody waits any more; gives the ids of the jobs that got it."""
+    """Send a signal until no job waits; return the ids of the jobs that got it."""
     signaled: list[str] = []
     while found := database.run(signal_waits.deliver, '{"outcome":"signaled"}', None, key=key):
         signaled += [job.job_id for job in found]

@@ -67,7 +67,7 @@ def value_of(name: str, number: int) -> Any:
 
 
 @pytest.mark.parametrize("count", SUBMISSIONS.values(), ids=SUBMISSIONS.keys())
-def test_every_column_is_stored_archived_and_brought_back(bench: Workbench, count: int):
+def test_every_column_is_stored_archived_and_restored(bench: Workbench, count: int):
     """J7.7: whatever `NewJob` brings is read as it was given, from each of the places a job can be in."""
     given = [
         NewJob(**{name: value_of(name, number) for name in columns.NEW_JOB})._replace(queue="default", lane=None)

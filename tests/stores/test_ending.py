@@ -57,7 +57,7 @@ def test_jobs_that_concern_no_follow_up_cost_no_step():
     assert driven(end(Fake(), [], [noting(1, Move.FAIL)])) == ([], NO_EFFECTS)
 
 
-def test_whether_a_job_is_followed_is_known_before_the_transaction():
+def test_follow_ups_of_a_job_are_known_before_the_transaction():
     follow_ups = [noting(1, Move.FAIL, only="a"), noting(2, Move.CANCEL)]
     ended = [job("a", Move.FAIL), job("b", Move.FAIL), job("b", Move.CANCEL)]
     assert [is_followed(one, follow_ups) for one in ended] == [True, False, True]

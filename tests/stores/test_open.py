@@ -1,4 +1,4 @@
-"""Store URLs: which forms there are, what is said to the others, and what happens without one."""
+"""Store URLs: the valid forms, the errors for others, and the default."""
 
 import logging
 from pathlib import Path

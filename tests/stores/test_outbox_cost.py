@@ -90,7 +90,7 @@ def test_marking_costs_one_statement_for_each_kind_of_end(database: Database, co
     assert (backlog.destination, backlog.waiting, backlog.untried) == (DESTINATION, count // 3, 0)
 
 
-def test_what_was_refused_is_purged_when_its_retention_ends(database: Database):
+def test_refused_rows_are_purged_when_their_retention_ends(database: Database):
     """P5.3: what waits stays."""
     names = (DESTINATION, "shop", "default", None, "{}")
     database.run(outbox.store, [OutboxRow("reject", "waits", *names), OutboxRow("reject", "refused", *names)])

@@ -25,7 +25,7 @@ from windlass.testing.contract.workbench import new_job
 
 TARGET = "pipeline/shop@1#hash"
 PUBLICATION = 9
-"""Who subscribes, the rows, the keys of executions, executions, up to three of jobs, their logs, the counts."""
+"""The subscribers, the rows, the keys of executions, executions, up to three of jobs, their logs, the counts."""
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_subscriptions_are_locked_after_the_executions_of_parts(store: Database)
 
 
 def test_a_key_whose_hand_off_is_purged_meanwhile_is_free_again(store: Database):
-    """P7.2: between the insertion that finds it taken and the look at who has it."""
+    """P7.2: between the insertion that finds it taken and the read of its holder."""
     store.run(handoffs.publish, [batch([item("a")], billing())])
     purges = [True]
 

@@ -92,6 +92,6 @@ def due_rows(dialect: Dialect) -> Plan[None]:
 
 
 def test_finding_what_is_due_on_postgresql(postgres_server: PostgresServer):
-    """J9.2: the statement that locks due schedules; the others are told their ids."""
+    """J9.2: the statement that locks due schedules; the others get their ids."""
     few, many = (on_postgres(postgres_server, rows, due_rows) for rows in (FEW, MANY))
     assert many <= few * MOST_GROWTH, (few, many)

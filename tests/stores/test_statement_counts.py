@@ -99,7 +99,7 @@ def test_200_callbacks_follow_in_a_handful(bench: Workbench):
     assert len(bench.claim()) == 2 * FLUSH
 
 
-def test_burying_1000_jobs_is_a_handful(bench: Workbench):
+def test_storing_1000_dead_letters_takes_few_statements(bench: Workbench):
     """J5.4, J4.1: dead letters, groups and alerts of a batch are one statement each, of however many kinds."""
     bench.put(MANY)
     claims = bench.claim(MANY)
@@ -157,7 +157,7 @@ def test_everything_between_claim_and_completion_is_counted_in_batches(bench: Wo
 GATED = Lane("stripe", None, "gateway").text
 
 
-def test_jobs_behind_gates_take_a_handful_more_and_none_per_job(bench: Workbench):
+def test_jobs_behind_gates_take_few_more_statements_and_none_per_job(bench: Workbench):
     """J4.1, J3.4: permit, circuit and queue limit come with the claim; places go back with the outcomes."""
     bench.database.run(limits.configure_resource, "stripe", Limit(1000, 10_000, 1_000_000))
     bench.database.run(limits.limit_queue, "default", Limit(1000, None, None))
@@ -176,7 +176,7 @@ def test_jobs_behind_gates_take_a_handful_more_and_none_per_job(bench: Workbench
     assert [row.gate.in_use for row in bench.database.read(limits.gates, "resource:")] == [0]
 
 
-def test_a_claim_among_plain_jobs_asks_no_gate(bench: Workbench):
+def test_a_claim_of_plain_jobs_reads_no_gate(bench: Workbench):
     """J3.4: limits that concern none of the jobs cost nothing."""
     bench.database.run(limits.configure_resource, "stripe", Limit(5, None, None))
     bench.database.run(limits.limit_queue, "mail", Limit(5, None, None))
@@ -218,7 +218,7 @@ def test_a_worker_ends_1000_jobs_in_few_transactions(pg_url: str, body: Any, kin
     ended, all_ended = count(1), threading.Event()
 
     @app.on(kind)
-    def told(_: Event) -> None:  # asking each handle would be a statement per job, and none of the worker's
+    def count_end(_: Event) -> None:  # asking each handle would be a statement per job, and none of the worker's
         if next(ended) == MANY:
             all_ended.set()
 

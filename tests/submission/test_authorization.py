@@ -137,7 +137,7 @@ TWINS: dict[str, tuple[str, AVerb]] = {
     "handle.ajoin": ("get", lambda app, job: app.handle(job).ajoin(timeout=0)),
     "acheck_may": ("export", lambda app, job: app.acheck_may("export", job)),
 }
-NOT_ASKED = {"health", "migrate", "close", "worker", "run_worker", "submit", "enqueue_many", "enqueue_by_name"}
+UNCHECKED = {"health", "migrate", "close", "worker", "run_worker", "submit", "enqueue_many", "enqueue_by_name"}
 """Probes, and what programs do; enqueueing has tests of its own."""
 
 
@@ -153,9 +153,9 @@ def judged(apps: Apps, judge: Judge) -> Windlass:
 
 
 def test_every_verb_of_the_application_is_in_these_tables():
-    """J6.5: a verb that is added later is asked for, or said not to be."""
+    """J6.5: a verb that is added later is checked, or listed as unchecked."""
     methods = {name for name in dir(Windlass) if inspect.isfunction(getattr(Windlass, name))}
-    verbs = {name for name in methods if f"a{name}" in methods} - NOT_ASKED
+    verbs = {name for name in methods if f"a{name}" in methods} - UNCHECKED
     assert verbs - {"check_may"} <= set(VERBS)
     assert {f"a{name}" for name in verbs} <= set(TWINS)
 
@@ -310,7 +310,7 @@ def look_around(number: int) -> str:
     return str(number)
 
 
-def test_the_engine_is_never_asked_and_bodies_are_the_program_itself(apps: Apps):
+def test_the_authorizer_is_not_called_by_the_engine_and_bodies_act_as_the_program(apps: Apps):
     """J6.5: claims, retries and outcomes need no principal; a body does not act for the user of its worker."""
     judge = Judge(lambda principal, action, job: action in ("enqueue", "nodes", "queues", "get"))
     app = judged(apps, judge)
@@ -380,7 +380,7 @@ def test_the_principal_can_be_anything_and_its_secrets_stay_out_of_the_error(app
         assert caught.value.principal == name
 
 
-def test_check_may_asks_for_verbs_of_ones_own(apps: Apps):
+def test_check_may_checks_custom_verbs(apps: Apps):
     """J6.5: by id, by job, or without one."""
     job = stored_job(apps)
     judge = Judge(lambda principal, action, seen: seen is not None and seen.params == {"owner": "ann"})

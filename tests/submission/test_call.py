@@ -221,7 +221,7 @@ def test_methods_are_enqueued_without_self_or_cls(method: Any, name: str):
     assert last().options.resolved().delay == 1
 
 
-def test_what_a_method_enqueued_runs_on_an_object_of_its_class():
+def test_an_enqueued_method_runs_on_an_object_of_its_class():
     """J1.1: at run an InstanceResolver supplies the object."""
     for cls, expected in ((Payments, "7 EUR"), (DollarPayments, "7 USD")):
         for method in (cls.refund, cls.class_below):
@@ -239,7 +239,7 @@ def test_methods_are_called_as_ever():
     assert Overriding().refund(7) == "7 EUR!"
 
 
-def test_what_has_no_lasting_name_is_refused_when_enqueued_and_not_when_decorated():
+def test_a_function_without_a_lasting_name_is_refused_at_enqueue_and_not_at_decoration():
     """J1.1: lambdas and local functions are refused at enqueue."""
 
     @job()

@@ -71,7 +71,7 @@ def test_context_and_error_are_for_failures(app: Windlass):
 
 
 @pytest.mark.parametrize("value", [7, "shop:report", object()], ids=["number", "name", "object"])
-def test_what_cannot_be_called_is_refused_where_it_is_written(app: Windlass, value: Any):
+def test_an_invalid_callback_is_refused_where_it_is_written(app: Windlass, value: Any):
     """api.md, Options: already by the decorator."""
     with pytest.raises(InvalidOptionError, match=r"on_success must be a job, a function or a call such as"):
         app.job(on_success=value)

@@ -115,7 +115,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("annotation", "value", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_would_not_come_back_is_refused_naming_parameter_and_reason(annotation: Any, value: Any, reason: str):
+def test_a_value_that_would_not_survive_storage_is_refused_naming_parameter_and_reason(
+    annotation: Any, value: Any, reason: str
+):
     """J1.1: unserialisable arguments are refused at enqueue with an error that says what to write instead."""
     with pytest.raises(SerializationError) as caught:
         encoded(annotation, value)

@@ -258,7 +258,7 @@ ANNOTATED = {
 
 
 @given(st.data())
-def test_annotated_values_come_back_equal(data: st.DataObject):
+def test_annotated_values_are_restored_equal(data: st.DataObject):
     kind = data.draw(st.sampled_from(list(ANNOTATED)))
     values = ANNOTATED[kind]
     assert round_trip(kind, value := data.draw(values)) == value
@@ -273,5 +273,5 @@ def test_annotated_values_come_back_equal(data: st.DataObject):
 @given(
     st.builds(Order, st.uuids(), st.datetimes(), st.lists(st.builds(Money, st.decimals(allow_nan=False), st.text())))
 )
-def test_dataclasses_come_back_equal(order: Order):
+def test_dataclasses_are_restored_equal(order: Order):
     assert round_trip(Order, order) == order

@@ -100,7 +100,7 @@ def test_steps_for_failure_and_for_any_end():
     ]
 
 
-def test_how_others_follow_a_job_is_known_with_it():
+def test_a_job_stores_how_others_follow_it():
     """J8.7: its end asks for nothing that is not there."""
     flow = step.bind("a").then(step.bind("b"))
     assert [job.leads for job in layout_of(flow).jobs] == [{Follows.THEN}, set()]

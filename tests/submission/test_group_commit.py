@@ -20,7 +20,7 @@ REFUSED = "refused"
 
 
 class Commits:
-    """Transactions that take as long as the test wants, and refuse one kind of job."""
+    """Transactions of a duration chosen by the test, which refuse one kind of job."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -114,7 +114,9 @@ async def test_a_task_that_gives_up_while_it_waits_is_not_stored(commits: Commit
 
 
 @pytest.mark.parametrize("signals", [THREADS, None], ids=["threads", "tasks"])
-def test_a_caller_that_gives_up_when_it_is_handed_the_lead_hands_it_on(commits: Commits, signals: Signals | None):
+def test_a_caller_that_gives_up_when_it_becomes_the_leader_passes_the_lead_on(
+    commits: Commits, signals: Signals | None
+):
     with asyncio.Runner() as runner:
         group = CallerGroup(commits.commit, signals or tasks_of(runner.get_loop()))
         leader, leaving, other = (group.submit(unit()) for _ in range(3))

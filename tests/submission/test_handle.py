@@ -42,7 +42,7 @@ def test_a_handle_follows_its_job(app: Windlass, gate: Gate):
     assert str(handle.id) in repr(handle)
 
 
-async def test_the_async_twins_follow_alike(app: Windlass, gate: Gate):
+async def test_the_async_twins_of_a_handle_follow_its_job(app: Windlass, gate: Gate):
     """J2.1: astatus, aresult, ajoin."""
     hold = app.job(jobs.ahold)
     handle = await hold.aenqueue(gate.name)

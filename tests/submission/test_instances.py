@@ -28,7 +28,7 @@ class Empty(list[int]):
     """False as a truth value, and an object like any other."""
 
 
-def test_what_was_provided_is_used():
+def test_a_provided_object_is_used():
     """J1.1: the default is what app.provide(obj) registered."""
     instances = Instances()
     provided = NeedsGateway("stripe")
@@ -51,7 +51,7 @@ def test_a_factory_is_called_once_when_first_needed():
     assert len(made) == 1
 
 
-def test_else_the_class_is_constructed_once():
+def test_a_class_without_a_provider_is_constructed_once():
     """J1.1: else a no-argument constructor, one per process."""
     instances = Instances()
     assert type(instances.resolve(Service)) is Service
@@ -86,12 +86,12 @@ def test_the_latest_registration_wins():
     assert instances.resolve(Service) is real
 
 
-def test_a_constructor_with_arguments_is_an_error_that_says_what_to_register():
+def test_a_constructor_with_arguments_is_an_error_with_advice():
     with pytest.raises(ConfigurationError, match=r"NeedsGateway.*'gateway'.*app\.provide\(NeedsGateway\(\.\.\.\)\)"):
         Instances().resolve(NeedsGateway)
 
 
-def test_an_abstract_class_is_an_error_that_says_what_to_register():
+def test_an_abstract_class_is_an_error_with_advice():
     class Abstract(ABC):
         @abstractmethod
         def run(self) -> None: ...
@@ -101,7 +101,7 @@ def test_an_abstract_class_is_an_error_that_says_what_to_register():
 
 
 @pytest.mark.parametrize("arguments", [(Service,), (Service(), Service), (Service, 7)])
-def test_what_is_neither_an_object_nor_a_factory_is_refused(arguments: tuple[Any, ...]):
+def test_an_invalid_provider_is_refused(arguments: tuple[Any, ...]):
     with pytest.raises(ConfigurationError, match="provide takes an object"):
         Instances().provide(*arguments)
 
@@ -126,7 +126,7 @@ def test_many_threads_get_one_object():
     assert all(instance is found[0] for instance in found)
 
 
-def test_a_factory_may_ask_for_other_objects():
+def test_a_factory_may_request_other_objects():
     instances = Instances()
     instances.provide(NeedsGateway, lambda: NeedsGateway(type(instances.resolve(Service)).__name__))
     assert instances.resolve(NeedsGateway).gateway == "Service"

@@ -98,7 +98,7 @@ def there_and_back(function: Any, *args: Any, serializer: JsonSerializer | None 
     ids=["plain", "failed", "built-in types", "dropped", "a result in a result", "defaults", "looks like ours"],
 )
 def test_a_job_result_survives_as_an_argument(function: Any, given: JobResult):
-    """J5.5, J1.1: annotated, optional or without a word about it."""
+    """J5.5, J1.1: annotated, optional or without an annotation."""
     assert there_and_back(function, given) == given
 
 
@@ -115,7 +115,7 @@ def test_a_failure_survives_as_an_exception(function: Any):
     assert (read.job_id, read.reason, read.error, read.error_class) == FAILED.args
 
 
-def test_classes_come_back_where_the_target_is_known():
+def test_classes_are_restored_where_the_target_is_known():
     """J5.5: by the annotations of the job that ended, not of the one that reads."""
     line, note = Line(Decimal("1.50"), Size.SMALL), Note(at=NOON)
     given = result(args=(line, NOON), kwargs={"note": note, "label": {1: NOON}}, value=[line, line])
@@ -131,7 +131,7 @@ def test_classes_are_plain_where_the_target_is_not_known():
     assert (read.args, read.value) == (({"price": "1.50", "size": "small"},), "small")
 
 
-def test_what_no_longer_fits_the_target_stays_plain():
+def test_values_that_no_longer_fit_the_target_stay_plain():
     """J5.5: a changed signature spoils no callback."""
     known = JsonSerializer({"shop:pack": call_spec(pack)}.get)
     read = there_and_back(typed, result(value="odd"), serializer=known)

@@ -1,4 +1,4 @@
-"""Projects of several modules: which of them a worker imports, and what is said when one is missing."""
+"""Projects of several modules: which of them a worker imports, and the error when one is missing."""
 
 import importlib
 import sys

@@ -83,7 +83,7 @@ def test_a_stored_alias_runs_the_function_that_now_claims_it(apps: Apps, shop: S
     module.app.close()
 
 
-def test_what_was_stored_before_a_name_was_given_still_runs(new: ModuleType):
+def test_a_job_stored_before_its_function_got_a_name_still_runs(new: ModuleType):
     """J1.8: the default name of a function that has got a name leads to it as long as it stands there."""
     by_default = f"{new.__name__}:collect"
     handle = new.app.enqueue_by_name(by_default, [7])
@@ -213,7 +213,7 @@ def test_an_alias_in_the_lane_of_an_unknown_target_is_claimed_by_a_node_that_kno
     assert app.history(handle.id)[0].outcome == "passed_over"
 
 
-def test_the_policy_is_asked_about_the_name_and_not_the_alias(apps: Apps):
+def test_the_policy_gets_the_name_and_not_the_alias(apps: Apps):
     """J1.8, J6.3: a policy judges the function that runs."""
     asked: list[str] = []
 
@@ -269,7 +269,7 @@ def receive(order: Order, at: datetime, *, tags: set[str], anything: Any = None,
     SEEN.append((order, at, tags, anything, number))
 
 
-async def test_arguments_given_by_name_come_back_through_the_annotations(apps: Apps):
+async def test_arguments_given_by_name_are_restored_by_the_annotations(apps: Apps):
     """J1.8: stored without the code, and read by the signature of the function that runs."""
     SEEN.clear()
     at, order = datetime(2030, 1, 1, tzinfo=UTC), Order(UUID(int=7), Decimal("1.10"))

@@ -110,7 +110,7 @@ def _local(app: Windlass):
     ids=["lambda", "closure", "partial"],
 )
 def test_function_that_cannot_be_found_again_is_refused(app: Windlass, jobs: BranchJobs, predicate, message: str):
-    """J8.2, J1.1: with the words for targets."""
+    """J8.2, J1.1: with the error for targets."""
     if predicate is _local:
         predicate = _local(app)
     with pytest.raises(SerializationError, match=message):
@@ -125,7 +125,7 @@ def test_predicate_that_does_not_take_one_argument_is_refused(app: Windlass, job
     assert stored(app) == 0
 
 
-def test_what_is_wrong_where_it_is_written(jobs: BranchJobs):
+def test_an_invalid_predicate_is_refused_where_it_is_written(jobs: BranchJobs):
     """J8.2: says what was expected, what came, and what to do."""
     call, step = jobs.double.bind(1), jobs.note.bind("x")
     refused = {

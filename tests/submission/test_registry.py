@@ -107,7 +107,7 @@ def test_a_registered_function_is_known_without_any_prefix():
     assert known(registry.resolve(f"{HERE}:plain")).owner is None
 
 
-def test_what_is_not_registered_and_not_allowed_is_denied_if_it_exists_here():
+def test_an_existing_function_that_is_neither_registered_nor_allowed_is_denied():
     """J6.3: deny by default."""
     resolution = Registry().resolve(f"{HERE}:plain")
     assert isinstance(resolution, Denied)
@@ -134,14 +134,14 @@ def test_an_allowed_module_is_imported_when_it_is_needed(module: Callable[[str, 
 
 
 @pytest.mark.parametrize("name", ["system", "Path.unlink", "Path.cwd", "os.system", "OrderedDict.fromkeys"])
-def test_what_an_allowed_module_merely_imports_is_not_allowed(module: Callable[[str, str], None], name: str):
+def test_functions_that_an_allowed_module_imports_are_not_allowed(module: Callable[[str, str], None], name: str):
     """J6.3: `allow=["shop"]` must not admit os.system because shop says `from os import system`."""
     source = "import os\nfrom os import system\nfrom pathlib import Path\nfrom collections import OrderedDict"
     module("windlass_importing", source)
     assert not isinstance(Registry(["windlass_importing"]).resolve(f"windlass_importing:{name}"), Known)
 
 
-def test_a_name_left_behind_by_a_move_still_works_if_the_new_home_is_allowed(module: Callable[[str, str], None]):
+def test_the_old_name_of_a_moved_function_works_if_its_new_module_is_allowed(module: Callable[[str, str], None]):
     module("windlass_new_home", "def charge() -> str: return 'charged'")
     module("windlass_old_home", "from windlass_new_home import charge")
     assert call(Registry(["windlass_old_home", "windlass_new_home"]), "windlass_old_home:charge") == "charged"
@@ -196,7 +196,7 @@ def test_the_registry_answers_its_own_names_without_an_import(module: Callable[[
     assert call(registry, "windlass_main:plain", 1) == 2
 
 
-def test_resolution_is_remembered_and_the_policy_asked_every_time():
+def test_a_resolved_target_is_cached_and_the_policy_called_every_time():
     """J6.3: checked at enqueue and again before every run."""
 
     class Switch:
@@ -289,7 +289,7 @@ def test_a_function_is_admitted_only_if_its_name_leads_to_it():
         Registry().admit_function(plain)
 
 
-def test_a_resolver_of_ones_own_may_use_other_names():
+def test_a_custom_resolver_may_use_other_names():
     class Names:
         def describe(self, function: Callable[..., Any], /) -> str:
             return "plain-v1"

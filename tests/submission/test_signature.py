@@ -61,13 +61,13 @@ def test_forward_references_are_resolved_at_first_use():
     assert call_spec(coroutine).is_coroutine
 
 
-def test_what_is_not_annotated_may_be_anything():
+def test_a_parameter_without_annotation_may_be_anything():
     spec = call_spec(strict)
     assert spec.returns is Any
     assert {parameter.annotation for parameter in spec.positional} == {Any}
 
 
-def test_an_annotation_that_cannot_be_resolved_is_an_error_that_says_how_to_fix_it():
+def test_an_annotation_that_cannot_be_resolved_is_an_error_with_advice():
     def job(amount: "OnlyForTypeCheckers") -> None: ...
 
     with pytest.raises(SerializationError, match=r"job: .*OnlyForTypeCheckers.*not only under TYPE_CHECKING"):

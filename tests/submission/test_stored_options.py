@@ -46,7 +46,7 @@ def test_defaults_are_not_stored():
     assert from_text(None) is from_text("") is DEFAULTS
 
 
-def test_options_and_callbacks_come_back():
+def test_options_and_callbacks_are_restored():
     """J5.5: next to the other options, each only as far as it differs from its defaults."""
     text = stored({"on_success": BARE, "on_failure": FULL}, max_retries=3, backoff=Backoff.fixed(2), timeout=None)
     assert from_text(text) == StoredOptions(3, Backoff.fixed(2), None, None, BARE, FULL)
@@ -54,7 +54,7 @@ def test_options_and_callbacks_come_back():
     assert written == {"target": "shop:report", "args": [[None], {}], "marks": {"0": "outcome"}}
 
 
-def test_one_of_them_is_enough():
+def test_one_callback_without_the_other_is_accepted():
     """J5.5: the other side has none."""
     read = from_text(stored({"on_failure": BARE}))
     assert (read.on_success, read.on_failure) == (None, BARE)
@@ -74,7 +74,7 @@ def test_exception_classes_are_stored_by_name():
     assert from_text(stored(max_retries=1)).rules is None
 
 
-def test_texts_that_are_no_two_alike_are_not_kept():
+def test_long_texts_are_not_cached():
     """J3.3: a node's memory does not grow with the arguments of callbacks."""
     long = msgspec.structs.replace(BARE, args=([None, "x" * MAX_CACHED_TEXT], {}))
     text, short = stored({"on_success": long}), stored({"on_success": BARE})
@@ -83,7 +83,7 @@ def test_texts_that_are_no_two_alike_are_not_kept():
     assert from_text(short) is from_text(short)
 
 
-def test_what_a_newer_version_adds_is_passed_over():
+def test_unknown_fields_of_a_newer_version_are_ignored():
     """J6.3: nodes of two versions share the table."""
     assert from_text('{"on_success":{"target":"a:b","args":[[],{}],"new":1},"later":true}').on_success is not None
 

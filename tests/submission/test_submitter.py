@@ -55,7 +55,7 @@ def test_an_empty_bulk_submission_stores_nothing(app: Windlass, apps: Apps):
 
 
 @pytest.mark.parametrize("bulk", [1, 20], ids=["few", "many"])
-def test_texts_of_every_kind_travel_unharmed(app: Windlass, bulk: int):
+def test_texts_of_every_kind_are_stored_unchanged(app: Windlass, bulk: int):
     """J1.1: as arguments, params, keys and tags, one by one and by COPY."""
     echo = app.job(jobs.echo_anything)
     with app.worker():
@@ -144,7 +144,7 @@ async def test_threads_and_tasks_mix(app: Windlass):
         assert [await handle.aresult(timeout=LONG) for handle in handles] == [1, 2, 3]
 
 
-def test_what_was_enqueued_without_a_worker_waits_for_one(app: Windlass, apps: Apps):
+def test_a_job_enqueued_without_a_worker_waits_for_one(app: Windlass, apps: Apps):
     """Promise: a committed enqueue is never lost, also when its application is closed at once."""
     short_lived = apps()
     handle = short_lived.job(jobs.add).enqueue(1, 2)

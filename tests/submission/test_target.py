@@ -123,7 +123,7 @@ def test_a_function_is_stored_under_module_and_qualname_and_found_again(function
         (7, "has no name", "enqueue a function"),
     ],
 )
-def test_what_has_no_lasting_name_is_refused_saying_what_to_write(value: Any, what: str, instead: str):
+def test_a_function_without_a_lasting_name_is_refused_with_advice(value: Any, what: str, instead: str):
     """J1.1: lambdas, closures and local functions are refused, naming the value and what to write instead."""
     with pytest.raises(SerializationError) as caught:
         describe(value)
@@ -170,7 +170,9 @@ def test_looking_up_a_loaded_name_runs_no_code(monkeypatch: pytest.MonkeyPatch):
     assert find_loaded("windlass_lazy:anything") is None
 
 
-def test_a_module_that_fails_to_import_is_not_found_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_module_that_fails_to_import_is_not_found_and_the_error_names_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "windlass_broken.py").write_text("raise RuntimeError('no settings')")
     (tmp_path / "windlass_exits.py").write_text("import sys; sys.exit(3)")

@@ -52,7 +52,7 @@ class Stage:
             victims.append(Victim(name, self.start(f"{name}=kill{at}{nth}", [queue]), job))
         for victim in victims:
             code = victim.worker.exit_code()
-            assert code == KILLED, f"it did not die at {victim.point} but ended with {code}:\n{victim.worker.said}"
+            assert code == KILLED, f"it did not die at {victim.point} but ended with {code}:\n{victim.worker.printed}"
         check_gates(self.url)
         return victims
 

@@ -53,7 +53,7 @@ WHERE g.kind = 2 AND CASE
 
 
 def check_flows(url: str) -> None:
-    """Everything that holds of flows at any moment at which nobody writes."""
+    """Everything that holds of flows whenever no write is in progress."""
     for group, total, succeeded, failed, members, really_succeeded, really_failed in rows(url, ENDED_MEMBERS):
         assert total == members, f"group {group} has {members} members, and {total} are stored"
         counted, ended = (succeeded, failed), (really_succeeded, really_failed)
@@ -74,7 +74,7 @@ def nothing_is_left(url: str) -> bool:
 
 
 def check_settled_flows(url: str) -> None:
-    """What holds besides once nothing is left to be carried on: each follower was released or canceled."""
+    """What also holds once no work is left: each follower was released or canceled."""
     check_flows(url)
     assert nothing_is_left(url), "counts or operations are left"
     assert rows(url, LEFT_WAITING) == [], "followers wait for what has ended"

@@ -12,7 +12,7 @@ from tests.support.programs import Program
 from tests.support.waiting import until
 
 
-def while_nobody_writes(url: str) -> ContextManager[None]:
+def while_no_write_runs(url: str) -> ContextManager[None]:
     """Hold the lock that writers of a SQLite file queue for; a process that is stopped meanwhile holds no lock.
 
     A process stopped in the middle of a write keeps its locks, and all others wait until it goes on. That is SQLite,
@@ -32,7 +32,7 @@ def _locks(path: str) -> Iterator[None]:
 
 def freeze_between_writes(program: Program, url: str) -> bool:
     """Stop a process; return False, and let it go on, if that was in the middle of a transaction, which holds locks."""
-    with while_nobody_writes(url):
+    with while_no_write_runs(url):
         program.freeze()
     if is_sqlite(url):
         return True

@@ -67,7 +67,7 @@ class PipelineStage:
             found.append(DeadWorker(name, self.start(f"{name}=kill{at}{nth}", queue), run, order))
         for dead in found:
             code = dead.worker.exit_code()
-            assert code == KILLED, f"it did not die at {dead.point} but ended with {code}:\n{dead.worker.said}"
+            assert code == KILLED, f"it did not die at {dead.point} but ended with {code}:\n{dead.worker.printed}"
         return found
 
     def finished(self, environ: Mapping[str, str] | None = None) -> Program:

@@ -120,7 +120,7 @@ def fork_and_die() -> None:
     os._exit(3)
 
 
-def speak_out_of_turn() -> None:
+def send_unexpected_message() -> None:
     """Write into whatever sockets there are, as a careless library may."""
     for descriptor in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -174,7 +174,7 @@ def ignore_signals() -> list[str]:
 
 
 class OrderError(Exception):
-    """An error whose constructor wants more than a message."""
+    """An error whose constructor requires more than a message."""
 
     def __init__(self, order: int, *, why: str) -> None:
         super().__init__(order, why)

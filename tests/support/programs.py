@@ -44,7 +44,7 @@ class Program:
         return self.process.pid
 
     @property
-    def said(self) -> str:
+    def printed(self) -> str:
         """All it has printed so far."""
         return self.output.read_text(errors="replace")
 
@@ -52,16 +52,16 @@ class Program:
         """Wait until it has printed a line that matches."""
 
         def found() -> re.Match[str] | None:
-            match = re.search(pattern, self.said, re.MULTILINE)
+            match = re.search(pattern, self.printed, re.MULTILINE)
             if match is None and self.process.poll() is not None:
-                match = re.search(pattern, self.said, re.MULTILINE)
-                assert match is not None, f"it ended ({self.process.returncode}) without {pattern!r}:\n{self.said}"
+                match = re.search(pattern, self.printed, re.MULTILINE)
+                assert match is not None, f"it ended ({self.process.returncode}) without {pattern!r}:\n{self.printed}"
             return match
 
         try:
             return until(found, pattern, timeout)
         except AssertionError as error:
-            raise AssertionError(f"{error}; it said:\n{self.said}") from None
+            raise AssertionError(f"{error}; it said:\n{self.printed}") from None
 
     @property
     def node(self) -> str:
@@ -97,7 +97,7 @@ class Program:
         except subprocess.TimeoutExpired:
             self.send(signal.SIGABRT)  # faulthandler prints what every thread was doing
             self.process.wait(90)
-            raise AssertionError(f"it did not end within {timeout:g} s:\n{self.said}") from None
+            raise AssertionError(f"it did not end within {timeout:g} s:\n{self.printed}") from None
 
 
 class Programs:
@@ -148,7 +148,7 @@ class Programs:
         return self.start("worker", url, concurrency, *arguments, environ=environ)
 
     def ran(self, word: str = "ran") -> list[str]:
-        """What was written down under a word: `ran 7` gives `7`."""
+        """What was recorded under a name: `ran 7` gives `7`."""
         lines = [line.split() for line in self.runs.read_text().splitlines()]
         return [line[1] for line in lines if line[0] == word]
 

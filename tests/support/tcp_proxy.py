@@ -68,13 +68,13 @@ class TcpProxy:
         self.cut_after(mark, times, final=final)
         self._lets_through = False
 
-    def fall_silent(self) -> None:
+    def stop_forwarding(self) -> None:
         """A black hole: lines stay open, nothing gets through any more, on new ones neither."""
         self._silent = True
         for wire in list(self._wires):
             wire.silent = True
 
-    def speak_again(self) -> None:
+    def forward_again(self) -> None:
         """New lines work. Old ones stay silent for ever: a wait on them never ends."""
         self._silent = False
 
@@ -83,10 +83,10 @@ class TcpProxy:
         with self._lock:
             return self._cuts_left == 0
 
-    def cut_all(self, last_words: bytes = b"") -> None:
-        """Cut whatever is connected now; clients find these words on the line, and then that it is broken."""
+    def cut_all(self, last_bytes: bytes = b"") -> None:
+        """Cut all current connections; clients receive these bytes, and then the connection is broken."""
         for wire in list(self._wires):
-            wire.cut(last_words)
+            wire.cut(last_bytes)
 
     def is_doomed(self, wire: "_Wire", data: bytes) -> bool:
         """Whether this message is one to cut at; each cut is given out once."""
@@ -174,11 +174,11 @@ class _Wire:
         if not self.silent:
             end.sendall(data)
 
-    def cut(self, last_words: bytes = b"") -> None:
+    def cut(self, last_bytes: bytes = b"") -> None:
         """Reset both ends: no goodbye, as when a cable is pulled."""
-        if last_words:
+        if last_bytes:
             with contextlib.suppress(OSError):
-                self._client.sendall(last_words)
+                self._client.sendall(last_bytes)
         for end in (self._client, self._server):
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -98,7 +98,7 @@ def test_future_jobs_wait_for_the_clock(shop: Windlass):
     assert seen == [1, 2]
 
 
-def test_only_the_queues_asked_for_are_drained(shop: Windlass):
+def test_only_the_given_queues_are_drained(shop: Windlass):
     charge.using(queue="billing").enqueue(1)
     charge.enqueue(2)
     assert drain(shop, queues=["billing"]).total == 1
@@ -163,13 +163,13 @@ def test_timeouts_hold(shop: Windlass, job):
 
 def test_subscribers_have_been_called_when_a_drain_returns():
     """J5.8: after the commit."""
-    told = []
+    events = []
     app = Windlass("sqlite://", settings=Settings())
-    app.on(JobCompleted)(lambda event: told.append(event.job_id))
+    app.on(JobCompleted)(lambda event: events.append(event.job_id))
     with isolated(app):
         handle = app.job(kit_shop.plain).enqueue(1)
         drain(app)
-        assert told == [handle.id]
+        assert events == [handle.id]
     app.close()
 
 
@@ -241,7 +241,7 @@ async def test_an_async_test_awaits_the_twin(shop: Windlass):
     assert (await sync.aresult())[0] != threading.get_ident()
 
 
-def test_the_loop_that_a_test_has_set_is_left_alone(shop: Windlass):
+def test_the_event_loop_of_a_test_is_not_changed(shop: Windlass):
     policy = asyncio.get_event_loop_policy()
     mine = asyncio.new_event_loop()
     policy.set_event_loop(mine)
@@ -262,7 +262,7 @@ def test_a_worker_and_a_drain_do_not_compete(shop: Windlass):
 # ---------------------------------------------------------------------------------------------- errors
 
 
-def test_errors_are_the_jobs_own_unless_asked_for(shop: Windlass):
+def test_errors_of_jobs_are_raised_only_on_request(shop: Windlass):
     first = fetch.using(max_retries=0).enqueue("http://a")
     second = charge.enqueue(1)
     with pytest.raises(ConnectionError, match="no answer from http://a"):
@@ -289,7 +289,9 @@ async def test_the_async_twin_raises_errors_too(shop: Windlass):
     ("how", "error"),
     [("interrupt", KeyboardInterrupt), ("fail", pytest.fail.Exception), ("skip", pytest.skip.Exception)],
 )
-def test_what_is_meant_for_the_test_reaches_it(shop: Windlass, job, how: str, error: type[BaseException]):
+def test_exceptions_meant_for_the_test_are_raised_by_the_drain(
+    shop: Windlass, job, how: str, error: type[BaseException]
+):
     """Ctrl-C, a timeout of the test and `pytest.fail` inside a body end the drain; the job has failed by then."""
     handle = job.enqueue(how)
     with pytest.raises(error):

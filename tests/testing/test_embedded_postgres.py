@@ -91,7 +91,7 @@ def test_a_database_made_from_a_template_has_its_tables(server: EmbeddedPostgres
     assert ask(server.create_database(template), "SELECT text FROM note") == "kept"
 
 
-def test_a_dropped_database_is_gone_even_with_a_session_in_it(server: EmbeddedPostgres):
+def test_a_database_with_an_open_session_can_be_dropped(server: EmbeddedPostgres):
     url = server.create_database()
     with psycopg.connect(url) as session:
         server.drop_database(url)
@@ -129,7 +129,7 @@ def test_a_server_that_was_killed_can_be_started_again(server: EmbeddedPostgres)
     assert ask(url, "SELECT text FROM note") == "kept"
 
 
-def test_leaving_the_block_leaves_no_process_and_no_file():
+def test_no_process_and_no_file_remain_after_the_block():
     with EmbeddedPostgres() as short_lived:
         pid, folder = short_lived.pid, Path(str(ask(short_lived.url, "SHOW data_directory"))).parent
         assert pid is not None
@@ -137,7 +137,7 @@ def test_leaving_the_block_leaves_no_process_and_no_file():
     assert not folder.exists()
 
 
-def test_a_killed_owner_leaves_no_process_and_no_file():
+def test_no_process_and_no_file_remain_after_the_owner_is_killed():
     """The owner gets SIGKILL, so nothing of its own can clean up."""
     program = (
         "import sys\n"

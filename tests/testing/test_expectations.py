@@ -44,7 +44,7 @@ def test_the_job_that_fits_is_given():
     assert job.due_at == job.created_at + timedelta(seconds=60)
 
 
-def test_whether_it_has_run_does_not_matter(shop: Windlass):
+def test_ended_jobs_are_found_too(shop: Windlass):
     charge.enqueue(42)
     fetch.enqueue("http://a")
     drain(shop)

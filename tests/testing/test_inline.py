@@ -40,7 +40,7 @@ def test_many_have_run_too():
         assert [handle.status() for handle in handles] == [JobStatus.SUCCEEDED] * 3
 
 
-def test_what_a_job_enqueues_has_run_when_it_goes_on():
+def test_jobs_enqueued_by_a_job_run_before_it_continues():
     with inline(kit_shop.app):
         assert order_and_wait.enqueue(7).result() == "charged 7 EUR"
         assert order_and_await.enqueue(8).result() == "charged 8 EUR"
@@ -90,7 +90,7 @@ async def test_a_failure_may_come_out_of_aenqueue():
             fetch.enqueue("http://b")
 
 
-def test_it_works_on_the_store_of_the_test_and_ends_with_its_block(shop: Windlass):
+def test_inline_works_on_the_store_of_the_test_and_ends_with_its_block(shop: Windlass):
     waiting = charge.enqueue(1)
     with inline(shop):
         charge.enqueue(2)

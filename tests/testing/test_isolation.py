@@ -64,7 +64,7 @@ def test_a_worker_may_run_inside_but_not_across(shop: Windlass):
             pass
 
 
-class Told:
+class Recorder:
     """A coordinator that records its calls."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Told:
 
 
 def test_other_processes_are_not_notified_of_a_tests_jobs():
-    coordinator = Told()
+    coordinator = Recorder()
     app = Windlass("sqlite://", settings=Settings(), coordinator=coordinator)
     job = app.job(kit_shop.plain)
     with isolated(app):
@@ -92,7 +92,7 @@ def test_other_processes_are_not_notified_of_a_tests_jobs():
     app.close()
 
 
-def test_a_job_in_ones_own_transaction_needs_a_store_that_it_can_reach(sqlite_url: str):
+def test_a_job_in_the_callers_transaction_needs_a_store_that_the_caller_can_reach(sqlite_url: str):
     """api.md Submitting: in memory no other connection reaches it."""
     with isolated(kit_shop.app), closing(sqlite3.connect(":memory:")) as mine, pytest.raises(InvalidOptionError):
         charge.using(connection=mine).enqueue(1)
@@ -110,7 +110,7 @@ def test_a_job_in_ones_own_transaction_needs_a_store_that_it_can_reach(sqlite_ur
 # ---------------------------------------------------------------------------------------------- waiting
 
 
-def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
+def test_waiting_for_a_job_that_nothing_runs_fails_at_once(shop: Windlass):
     handle = charge.enqueue(42)
     for wait in (handle.result, handle.join):
         with pytest.raises(NoWorkerError, match=r"drain\(app\)"):
@@ -120,7 +120,7 @@ def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
     assert handle.join() is JobStatus.SUCCEEDED
 
 
-async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
+async def test_awaiting_a_job_that_nothing_runs_fails_at_once(shop: Windlass):
     handle = await charge.aenqueue(42)
     with pytest.raises(NoWorkerError):
         await handle.aresult()
@@ -156,7 +156,7 @@ def test_a_test_may_choose_where_the_clock_begins():
     assert (job.created_at, job.picked_at) == (new_year, datetime(2025, 1, 1, tzinfo=UTC))
 
 
-def test_a_clock_that_cannot_be_moved_says_what_to_do():
+def test_moving_a_real_clock_is_an_error_with_advice():
     with pytest.raises(ConfigurationError, match=r"with isolated\(app\)"):
         advance(kit_shop.app, 60)
 

@@ -37,7 +37,7 @@ def connection(store_url: str, shop: Windlass) -> Iterator[sqlite3.Connection | 
             yield own
 
 
-def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
+def test_waiting_for_a_job_that_nothing_runs_fails_at_once(shop: Windlass):
     """api.md Testing: on any store, not only in memory."""
     handle = charge.enqueue(42)
     for wait in (handle.result, handle.join):
@@ -47,13 +47,13 @@ def test_waiting_for_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
         assert handle.result(timeout=90) == "charged 42 EUR"
 
 
-async def test_awaiting_a_job_that_nothing_runs_says_so_at_once(shop: Windlass):
+async def test_awaiting_a_job_that_nothing_runs_fails_at_once(shop: Windlass):
     handle = await charge.aenqueue(42)
     with pytest.raises(NoWorkerError):
         await handle.ajoin()
 
 
-def test_inline_runs_jobs_of_ones_own_transaction_once_their_result_is_asked_for(
+def test_inline_runs_jobs_of_the_callers_transaction_when_their_result_is_requested(
     shop: Windlass, connection: sqlite3.Connection
 ):
     """api.md Testing: Windlass does not know of the commit, so that is when they can run."""

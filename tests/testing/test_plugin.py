@@ -165,7 +165,7 @@ def test_it(app, windlass_app):
         ("broken:app", "ZeroDivisionError"),
     ],
 )
-def test_a_wrong_name_is_one_error_that_says_what_to_write(project: Project, name: str, says: str):
+def test_a_wrong_name_is_one_error_with_advice(project: Project, name: str, says: str):
     """api.md Testing: before the first test, without a traceback."""
     tests = "def test_it():\n    pass\n\ndef test_another():\n    pass\n"
     counted, output = project.run(NAMED.replace("shop:app", name), tests, broken="1 / 0\n")

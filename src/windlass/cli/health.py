@@ -47,7 +47,7 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
         fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
         write_json({"healthy": bool(found), **fields})
     elif found:
-        _tell(found)
+        _print_health(found)
     if not found:
         # An error of the store names it already.
         where = "" if found.reason.startswith(found.store) else f"{found.store}: "
@@ -55,11 +55,11 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _tell(found: Health) -> None:
+def _print_health(found: Health) -> None:
     workers = "1 worker" if found.workers == 1 else f"{found.workers} workers"
-    word = click.style("healthy", fg="green") if drawn() else "healthy"
+    status = click.style("healthy", fg="green") if drawn() else "healthy"
     swept = "" if found.sweeper_age is None else f", swept {found.sweeper_age:.0f} s ago"
-    write_line(f"{word}: {found.store}, schema current, {workers} alive{swept}{_lag(found)}")
+    write_line(f"{status}: {found.store}, schema current, {workers} alive{swept}{_lag(found)}")
 
 
 def _lag(found: Health) -> str:

@@ -47,7 +47,7 @@ def command(place: str, status: bool, check: bool, sql: bool, assumed: int | Non
         windlass migrate shop:app --sql > for-the-dba.sql
     """
     if status + check + sql > 1:
-        raise click.UsageError("--status, --check and --sql are three different questions; ask one")
+        raise click.UsageError("--status, --check and --sql exclude each other; give one of them")
     if assumed is not None and not sql:
         raise click.UsageError("--from belongs to --sql")
     if as_json and not (status or check):

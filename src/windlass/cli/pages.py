@@ -35,15 +35,15 @@ def show_page(
 def again(cursor: str) -> str:
     """Return the command line with another cursor; an age becomes the time it meant, so that it stays the same."""
     context = click.get_current_context()
-    words = context.command_path.split()
+    arguments = context.command_path.split()
     for parameter in context.command.params:
         name = parameter.name or ""
         if name != "cursor" and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             given = context.params[name]
             pairs = [f"{key}={_written(value)}" for key, value in given.items()] if isinstance(given, dict) else [given]
             for value in pairs:
-                words += [parameter.opts[0], _written(value)]
-    return shlex.join([*words, "--cursor", cursor])
+                arguments += [parameter.opts[0], _written(value)]
+    return shlex.join([*arguments, "--cursor", cursor])
 
 
 def _written(value: object) -> str:

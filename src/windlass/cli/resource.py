@@ -84,10 +84,10 @@ def set_resource(
 
 def limit_text(cap: int | None, rate: int | None, per: Per | None) -> str:
     """Return a limit as text."""
-    words = [] if cap is None else [f"{cap:,} at a time"]
+    parts = [] if cap is None else [f"{cap:,} at a time"]
     if rate is not None:
-        words.append(f"{rate:,} per {per}")
-    return ", ".join(words) or "any number"
+        parts.append(f"{rate:,} per {per}")
+    return ", ".join(parts) or "any number"
 
 
 def _row(resource: Resource) -> list[Cell]:

@@ -1,11 +1,12 @@
 """Keeps several worker processes running: restarts those that exit, forwards signals, exits when they have exited.
 
 A worker that was asked to drain (`windlass node drain`, a signal sent to it alone) is not replaced. Its exit code does
-not tell: a job's body may end the process with any code. So a worker that has drained sends a farewell before it exits.
+not show that: a job's body may end the process with any code. So a worker that has drained sends a last message
+before it exits.
 
 Each child is a `python -m windlass worker` in its own process group, so that Ctrl-C reaches only the supervisor and is
 forwarded once. A child holds one end of a socket whose other end only the supervisor holds: when the supervisor dies,
-however it dies, the socket closes, and the child drains. Farewells go the other way.
+however it dies, the socket closes, and the child drains. Last messages go the other way.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ ECHO: Final = 0.05
 """A signal this soon after another is a duplicate: `timeout` and shells signal a process and its group."""
 EXIT_GRACE: Final = 10.0
 """Seconds that children may take to exit after the second signal; then they are killed."""
-FAREWELL: Final = b"drained"
-"""What a worker sends before it exits because it was asked to drain."""
+DRAINED: Final = b"drained"
+"""What a worker sends before it exits after a request to drain."""
 
 
 class Lifeline:
@@ -52,10 +53,10 @@ class Lifeline:
         os.read(self._number, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def send_farewell(self) -> None:
-        """Notify the supervisor that this process exits because it was asked to."""
+    def report_drained(self) -> None:
+        """Notify the supervisor that this process exits on request."""
         with suppress(OSError):  # the supervisor has died
-            os.write(self._number, FAREWELL)
+            os.write(self._number, DRAINED)
 
 
 class Ended(NamedTuple):
@@ -63,7 +64,7 @@ class Ended(NamedTuple):
 
     code: int
     asked: bool
-    """Whether it reported that it had been asked to drain."""
+    """Whether it has reported a request to drain."""
 
 
 class Supervisor:
@@ -73,7 +74,7 @@ class Supervisor:
         self._arguments = arguments
         self._count = count
         self._children: dict[int, Process] = {}
-        self._heard = float("-inf")
+        self._last_signal_at = float("-inf")
         self._asked = asyncio.Event()
         self._forced = asyncio.Event()
 
@@ -91,8 +92,8 @@ class Supervisor:
         return CLEAN if all(code == CLEAN for code in codes) else FORCED
 
     def _on_signal(self, number: signal.Signals) -> None:
-        now, before = monotonic(), self._heard
-        self._heard = now
+        now, before = monotonic(), self._last_signal_at
+        self._last_signal_at = now
         if now - before < ECHO:
             return
         again = self._asked.is_set()
@@ -141,7 +142,7 @@ class Supervisor:
             self._children[slot] = child
             if self._asked.is_set():  # the signal came while it was being started
                 child.terminate()
-            return Ended(await child.wait(), _read_farewell(ours))
+            return Ended(await child.wait(), _has_drained(ours))
         finally:
             self._children.pop(slot, None)
             ours.close()
@@ -154,10 +155,10 @@ class Supervisor:
             child.kill()
 
 
-def _read_farewell(ours: socket.socket) -> bool:
+def _has_drained(ours: socket.socket) -> bool:
     ours.setblocking(False)
     with suppress(OSError):  # nothing was sent, or the connection was reset
-        return ours.recv(len(FAREWELL)) == FAREWELL
+        return ours.recv(len(DRAINED)) == DRAINED
     return False
 
 

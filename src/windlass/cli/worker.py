@@ -155,7 +155,7 @@ def command(
         supervisor = Lifeline(lifeline)
         code = _run(app, shape, store_wait)
         if code != FAILED:
-            supervisor.send_farewell()
+            supervisor.report_drained()
         raise SystemExit(code)
     _prepare(app, shape, store_wait)
     facts(f"windlass {__version__}", banner(app, place, shape))

@@ -47,7 +47,7 @@ class AddressedAnswer(NamedTuple):
     tenant: str | None
     """None: a token says enough."""
     deadline: int | None = None
-    """Of the token."""
+    """Deadline in the token."""
 
 
 class AnswerVerbs:

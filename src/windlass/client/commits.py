@@ -21,7 +21,7 @@ PAUSE: Final = 0.05
 
 
 def publish(access: Access, publisher: Publisher, moved: MovedJobs, follow_ups: FollowUps) -> Verb[int]:
-    """Publish jobs that a verb has ended or revived, and carry out what its commit has left; return how many jobs."""
+    """Publish jobs that a verb has ended or revived, and carry out the rest of its work; return how many jobs."""
     count = publisher.publish(moved.ended, moved.effects)
     yield from carry_out(access, publisher.publish, moved.effects.unfinished, follow_ups)
     return count
@@ -30,7 +30,7 @@ def publish(access: Access, publisher: Publisher, moved: MovedJobs, follow_ups: 
 def revive(
     access: Access, publisher: Publisher, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> Verb[T]:
-    """Run a plan that starts jobs over, after what has to come first.
+    """Run a plan that starts jobs over, after the work that must be done before it.
 
     A cascade that still cancels their followers is carried out. More followers than the plan can revive at once are
     revived before it.

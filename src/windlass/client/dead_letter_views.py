@@ -71,8 +71,8 @@ def checked_alert_filters(filters: AlertFilter) -> AlertFilters:
     """Do the same for alerts."""
     given: Mapping[str, Any] = filters
     check_filter_names(given, AlertFilter.__optional_keys__, "alerts.find")
-    words = (checked_target(given.get("target")), _text(given, "error_hash"), _text(given, "error_class"))
-    return AlertFilters(*words, _micros(given, "created_after"), _micros(given, "created_before"))
+    texts = (checked_target(given.get("target")), _text(given, "error_hash"), _text(given, "error_class"))
+    return AlertFilters(*texts, _micros(given, "created_after"), _micros(given, "created_before"))
 
 
 def checked_reason(reason: object) -> str:

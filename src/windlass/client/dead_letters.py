@@ -70,7 +70,7 @@ class DeadLetters:
         return with_names(checked_letter_filters(filters, verb), self._names_of)
 
     def _actor(self) -> str:
-        """Return who acts, for the audit log: the principal, else the user of this process."""
+        """Return the principal for the audit log, else the user of this process."""
         return self._authorization.name() or process_owner()
 
     # ------------------------------------------------------------------ looking
@@ -166,7 +166,7 @@ class DeadLetters:
         on_progress: OnProgress | None = None,
         **filters: Unpack[RedriveFilters],
     ) -> Redrive:
-        """Start dead letters that fit over, those that died first first, up to `limit` (1 to 100,000) of them.
+        """Start dead letters that fit over, the oldest first, up to `limit` (1 to 100,000) of them.
 
         It goes in batches of at most 100, each a transaction of its own with its entry in the audit log, at no more
         than `rate` jobs per second. It stops when more than the share `stop_at` (0 to 1; None is a half, 1 is never) of

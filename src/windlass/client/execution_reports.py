@@ -33,7 +33,7 @@ DEFAULT_TENANT = "default"
 LOG_PAGE = 1_000
 """Number of rows of a log that one statement reads."""
 PARTS_EXPLAINED = 8
-"""Number of parts whose jobs are explained: as many as usually have one at a time."""
+"""Number of parts whose jobs are explained: as many as usually have a job at the same time."""
 
 
 class ExecutionReports:
@@ -83,8 +83,8 @@ class ExecutionReports:
         jobs = [found.stored.id, *(part.job_id for part in far.parts[:PARTS_EXPLAINED])]
         explained = []
         for job in jobs:
-            told = yield from self._verbs.jobs.access.read(explanations.waiting_job, job)
-            explained.append(None if told is None else explain(*told))
+            facts = yield from self._verbs.jobs.access.read(explanations.waiting_job, job)
+            explained.append(None if facts is None else explain(*facts))
         return explain_execution(waiting, explained[0], [one for one in explained[1:] if one is not None])
 
     def progress(self, execution_id: UUID | str, tenant: str = DEFAULT_TENANT) -> ExecutionProgress:

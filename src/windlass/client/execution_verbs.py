@@ -107,7 +107,7 @@ class OneExecutionVerbs(NamedTuple):
         return (yield from self._steer("pause", execution_id, tenant))
 
     def resume(self, execution_id: str, tenant: str) -> Verb[bool]:
-        """Let it go on."""
+        """Resume it."""
         return (yield from self._steer("resume", execution_id, tenant))
 
     def _steer(self, action: str, execution_id: str, tenant: str) -> Verb[bool]:

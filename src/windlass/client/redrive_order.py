@@ -34,8 +34,8 @@ class Order:
     """Why it is done, for the audit log."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     """The filters as they were given, for the audit log."""
-    who: str = ""
-    """Who requested it, for the audit log."""
+    principal: str = ""
+    """The principal that requested it, for the audit log."""
     wait: bool = False
     """Whether to wait until all have ended."""
 

@@ -40,7 +40,7 @@ class RedriveTotals:
         self.redriven: list[str] = []
         self.skipped: dict[UUID, str] = {}
         self.stopped = ""
-        self.entry = AuditEntry(new_job_id(), order.who, "dead_letters.redrive", 0, self._detail())
+        self.entry = AuditEntry(new_job_id(), order.principal, "dead_letters.redrive", 0, self._detail())
         self._running: dict[str, None] = {}
         self._failed = self._succeeded = 0
         self._saturation: float | None = None

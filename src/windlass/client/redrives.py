@@ -21,7 +21,7 @@ from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.stores.plans.triage import LetterFilters, Spot
 
 LOOK_EVERY: Final = 1.0
-"""Seconds between two looks at what was re-driven, once all of it is."""
+"""Seconds between two checks of re-driven jobs, after the last one was re-driven."""
 
 
 OnProgress = Callable[[Redrive], object]
@@ -71,7 +71,7 @@ def redrive(
 
 
 def _look(access: Access, sums: RedriveTotals) -> Verb[None]:
-    """See what became of those that have not ended yet, and what was suppressed meanwhile."""
+    """Check the outcomes of jobs that had not ended yet, and read the number of suppressed hand-offs."""
     running = sums.running
     if not running:
         return

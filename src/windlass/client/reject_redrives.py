@@ -39,7 +39,7 @@ class RejectTotals:
         self.duplicates = 0
         self.skipped: dict[UUID, str] = {}
         detail = {"note": order.note, "filters": dict(order.asked), "limit": order.limit, "rate": order.rate}
-        self.entry = AuditEntry(new_job_id(), order.who, "rejects.redrive", 0, detail)
+        self.entry = AuditEntry(new_job_id(), order.principal, "rejects.redrive", 0, detail)
 
     @property
     def left(self) -> int:

@@ -129,8 +129,8 @@ class AppRejects:
         checked = checked_reject_filters(filters, "redrive")
         asked = {name: str(value) for name, value in filters.items() if value is not None}
         limit, rate, dry_run, note = options
-        who = jobs.authorization.name() or process_owner()
-        order = Order(LetterFilters(), limit, rate, dry_run, None, note, asked, who)
+        principal = jobs.authorization.name() or process_owner()
+        order = Order(LetterFilters(), limit, rate, dry_run, None, note, asked, principal)
         return (yield from redrive(order, checked, self._verbs, self._submitter, on_progress))
 
 

@@ -111,9 +111,9 @@ class Results(ThreadService):
     def _subscribe(self) -> None:
         with self._guard:
             if self._wakeups is None:
-                self._wakeups = self._database.listen(self._heard)
+                self._wakeups = self._database.listen(self._on_notification)
 
-    def _heard(self, channel: str, payload: str) -> None:
+    def _on_notification(self, channel: str, payload: str) -> None:
         if channel == LOST:
             self._fail(StoreUnavailableError(payload, lasting=True))
         elif channel in (DONE, "") and self._awaited:

@@ -54,7 +54,7 @@ def admit(units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, str], hold
 
 
 class _Unit:
-    """One unit in progress, on copies of the keys, so that a conflict leaves no trace."""
+    """One unit in progress, on copies of the keys, so that a conflict changes nothing."""
 
     def __init__(self, keys: Mapping[str, str], live: Mapping[str, Holder]) -> None:
         self.keys = dict(keys)

@@ -26,11 +26,11 @@ class EndAttempt(BaseException):
     ) -> None:
         super().__init__(outcome)
         self.outcome = outcome
-        """`succeeded`, `failed` (for good), or another word for an attempt whose job goes on later."""
+        """`succeeded`, `failed` (finally), or another text for an attempt whose job continues later."""
         self.delay_us = delay_us
-        """Of a job that goes on: until it is due; `domain.transition.NEVER_DUE`: until it is released."""
+        """For a job that continues: until it is due; `domain.transition.NEVER_DUE`: until it is released."""
         self.lane = lane
-        """Of a job that goes on: its lane from now on; an empty text for none, None for the same."""
+        """For a job that continues: its lane from now on; an empty text for none, None for the same."""
         self.result = result
         self.failure = failure
         self.reason = reason

@@ -43,7 +43,7 @@ class Backoff:
     def exponential(cls, base: float | timedelta, jitter: float = 0.0) -> Self:
         """Wait `base`, then twice that, four times that … up to 24 hours.
 
-        `jitter` is the fraction of each delay left to chance: 0.2 waits between 80 % and 100 % of it, 1.0 (full
+        `jitter` is the random fraction of each delay: 0.2 waits between 80 % and 100 % of it, 1.0 (full
         jitter) anything up to it.
         """
         return cls("exponential", _milliseconds(base), _fraction(jitter))

@@ -80,7 +80,7 @@ class BatchCondition(NamedTuple):
 
 
 NEVER: Final = BatchCondition("failures", math.inf)
-"""A condition that nobody knows any more: it does not hold."""
+"""A condition that was lost: it does not hold."""
 
 
 class BatchRules(NamedTuple):
@@ -102,7 +102,7 @@ class BatchDecision(NamedTuple):
     status: JobStatus
     release: tuple[int, ...]
     cancel: tuple[tuple[int, str], ...]
-    """Those to cancel, and why."""
+    """Followers to cancel, each with the reason."""
     guards: bool = False
     """Whether there are followers to release that call their predicates themselves."""
 

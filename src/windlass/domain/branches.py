@@ -83,7 +83,7 @@ class Judgement(NamedTuple):
 
 
 Judgements = Mapping[str, Judgement]
-"""By the first job of the branch."""
+"""Judgements by the first job of the branch."""
 NOT_JUDGED: Final[Judgements] = MappingProxyType({})
 
 _NEXT: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED})
@@ -115,7 +115,7 @@ class BranchDecision(NamedTuple):
 
 
 def decide(branches: Sequence[Branch], status: JobStatus, judgements: Judgements) -> BranchDecision:
-    """Return what the end of a job does to its branches; what was to be asked and was not is left to guards."""
+    """Return what the end of a job does to its branches; unevaluated predicates are left to guards."""
     if status not in _NEXT:
         return BranchDecision()
     by_status = "success" if status is JobStatus.SUCCEEDED else "failure"

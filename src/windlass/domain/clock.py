@@ -60,7 +60,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that moves only when told to; it may be shared between threads.
+    """A clock that moves only by `advance`; it may be shared between threads.
 
     ```python
     clock = VirtualClock()

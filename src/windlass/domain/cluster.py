@@ -10,7 +10,7 @@ from windlass.domain.limits import Per
 
 
 class Declared(NamedTuple):
-    """What a node says about the schedules of its application."""
+    """What a node stores about the schedules of its application."""
 
     origin: str | None
     """`module:attribute` of the application; None if it has no such name."""

@@ -105,11 +105,11 @@ class DeadLetter:
     """
 
     job_id: UUID
-    """Of the job; of an execution: that of the execution."""
+    """Id of the job, or of the execution."""
     fingerprint: str
     """Equal for failures of the same target (of executions: pipeline and step), error class and shape of message."""
     tenant_id: str
-    """Of an execution; `default` for a job."""
+    """Tenant of an execution; `default` for a job."""
     execution_id: str
     """The same id as text."""
     execution_key: str | None
@@ -135,7 +135,7 @@ class DeadLetter:
     retryable: bool
     """Whether this kind of failure may go away by itself."""
     retries_observed: int
-    """Of the job, or of the step that failed."""
+    """Retries of the job, or of the step that failed."""
     traceback: str | None
     """The end of the traceback."""
     host: str | None

@@ -18,7 +18,7 @@ class Delivery:
     """One thing to be delivered outside of the database, as an outlet gets it.
 
     It may come again: after a failure, and after a crash between its delivery and the note of it. The idempotency key
-    is the same each time; whoever receives it drops what has a key that it knows.
+    is the same each time; the receiver drops deliveries with a key that it has already seen.
 
     ```python
     def to_crm(delivery: Delivery) -> None:
@@ -27,7 +27,7 @@ class Delivery:
     """
 
     id: UUID
-    """Of the row that it is made from: what logs and errors name."""
+    """Id of the stored row, as logs and errors name it."""
     kind: str
     """`handoff` (an item of a publication), `dead_letter` or `reject`."""
     name: str

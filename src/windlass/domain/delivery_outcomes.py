@@ -10,28 +10,28 @@ from windlass.domain.exception_chain import delays_asked, forbidding
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 300.0
 LONGEST_ASKED: Final = 3_600.0
-"""Longest wait in seconds that a destination may ask for."""
+"""Longest wait in seconds that a destination may request."""
 SPREAD: Final = 0.25
 """Largest share of a wait that is left out at random, so that rows that failed together are not tried together."""
 AT_ONCE: Final = 16
 """Number of deliveries to one destination at a time."""
 MOST_FAILURES: Final = 3
-"""Number of failures without a success between them after which a destination is left alone for a while."""
+"""Number of failures without a success between them after which a destination is suspended for a while."""
 
 
 class DeliveryFailure(NamedTuple):
     """What an error of an outlet means."""
 
     final: bool
-    """Whether it is refused for good."""
+    """Whether it is refused permanently."""
     asked: float | None = None
-    """Seconds for which the destination asks to be left alone."""
+    """Seconds that the destination requests to wait."""
     cause: BaseException | None = None
     """What is to be recorded; None: the error itself."""
 
 
 def failure_of(error: BaseException) -> DeliveryFailure:
-    """Return what an error of an outlet means: `DoNotRetry` refuses for good, `RetryAfter` asks for a wait."""
+    """Return what an error of an outlet means: `DoNotRetry` refuses permanently, `RetryAfter` requests a wait."""
     if (cause := forbidding(error)) is not None:
         return DeliveryFailure(final=True, cause=cause)
     asked = [delay.total_seconds() for delay in delays_asked(error) if isinstance(delay, timedelta)]
@@ -48,7 +48,7 @@ def backoff(failures: int, spread: float) -> float:
 
 
 def delay_of(failure: DeliveryFailure, failures: int, spread: float) -> float:
-    """Return the seconds until the next try of a row that has failed so many times: what was asked for, else `backoff`.
+    """Return the seconds until the next attempt of a row that has failed so many times: as requested, else `backoff`.
 
     An answer that asks for less than a second, e.g. a date of a clock that is behind, would be tried without a pause.
     """
@@ -58,14 +58,14 @@ def delay_of(failure: DeliveryFailure, failures: int, spread: float) -> float:
 
 
 class DestinationHealth(NamedTuple):
-    """What the last deliveries to a destination say about it."""
+    """The health of a destination, judged by its last deliveries."""
 
     failures: int = 0
     """Since the last success."""
     rests: int = 0
-    """How often in a row it was left alone."""
+    """How often in a row it was suspended."""
     asked: float = 0.0
-    """Seconds for which it asked to be left alone."""
+    """Seconds that it requested to wait."""
 
     @property
     def at_once(self) -> int:
@@ -78,7 +78,7 @@ class DestinationHealth(NamedTuple):
         return self.asked > 0 or self.failures >= (1 if self.rests else MOST_FAILURES)
 
     def answered(self) -> DestinationHealth:
-        """Return the health after a delivery that was taken, or refused for good."""
+        """Return the health after a delivery that was accepted or permanently refused."""
         return DestinationHealth(asked=self.asked)
 
     def failed(self, asked: float | None) -> DestinationHealth:
@@ -86,6 +86,6 @@ class DestinationHealth(NamedTuple):
         return self._replace(failures=self.failures + 1, asked=max(self.asked, asked or 0.0))
 
     def rest(self, spread: float) -> tuple[float, DestinationHealth]:
-        """Return the seconds for which it is left alone, and its health after that."""
+        """Return the seconds for which it is suspended, and its health after that."""
         rests = self.rests + 1
         return max(backoff(rests, spread), self.asked), DestinationHealth(rests=rests)

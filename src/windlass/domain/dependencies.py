@@ -58,9 +58,9 @@ class FlowPosition(NamedTuple):
     group_id: str | None = None
     """The group that it counts for."""
     delay_us: int | None = None
-    """Of a follower: time from its release until it is due."""
+    """Delay of a follower, from its release until it is due."""
     due_at: int | None = None
-    """Of a follower: not before."""
+    """Earliest due time of a follower."""
     answers: bool = False
     """Whether the handle of the flow is that of this job. Not stored."""
     batch: bool = False
@@ -126,9 +126,9 @@ class GroupCounts(NamedTuple):
     failed: int
     kind: int = GROUP
     loaded: int = 1
-    """Of a batch: whether all of its children are there (`domain.batch.LoadState`)."""
+    """For a batch: whether all of its children are stored (`domain.batch.LoadState`)."""
     told: int = 0
-    """Of a batch: whether its progress is to be published now."""
+    """For a batch: whether its progress is to be published now."""
 
     @property
     def complete(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 FINE_BITS: Final = 2
 """Each power of two is divided into 2 to the power of this many buckets."""
 WINDOW: Final = 60.0
-"""Seconds after which counts become those of the window before, and what was counted before that is forgotten."""
+"""Seconds after which counts become those of the previous window, and older counts are dropped."""
 MOST_US: Final = (1 << 50) - 1
 """About 35 years: longer lags count as this long."""
 
@@ -73,7 +73,7 @@ class RecentLags:
                 counts[bucket] = counts.get(bucket, 0) + weight
 
     def counts(self, now: float) -> dict[int, int]:
-        """Return what was counted lately."""
+        """Return the counts of the current and the previous window."""
         with self._lock:
             self._turn(now)
             return added((self._before, self._counts))

@@ -51,13 +51,13 @@ class Ended(NamedTuple):
     payload: Payload | None = None
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
     in_flow: bool | None = None
-    """Whether it is a job of a flow; None: its payload says so."""
+    """Whether it is a job of a flow; None: as its payload states."""
     judgements: Judgements = NOT_JUDGED
-    """Whether the conditions of its branches hold, as far as they were asked."""
+    """Whether the conditions of its branches hold, as far as they were evaluated."""
     cargo: object = None
     """What the body of a feature's job hands to the feature's follow-ups."""
     fence: int | None = None
-    """Of its last claim; None: it ended without one."""
+    """Fence of its last claim; None: it ended without one."""
 
     @property
     def status(self) -> JobStatus:
@@ -120,7 +120,7 @@ class Effects(NamedTuple):
     canceled: tuple[Ended, ...] = ()
     """Followers that were canceled because of it, depth first."""
     unfinished: Unfinished = NOTHING_UNFINISHED
-    """What is left to be written by transactions of its own."""
+    """Work that remains for separate transactions."""
     skipped: tuple[SkippedTick, ...] = ()
     """Ticks of schedules that were due and did not fire."""
     branches: Mapping[str, tuple[TriggeredBranch, ...]] = _NO_BRANCHES

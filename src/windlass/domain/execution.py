@@ -108,9 +108,9 @@ class ExecutionState(NamedTuple):
     failing: str | None
     """A `ItemFailure` as JSON."""
     first_round: int
-    """In which it asks at steps that wait outside, up to `asked_to`: it was started over at an earlier step."""
+    """The first round of its waits at steps up to `asked_to`: it was started over at an earlier step."""
     asked_to: int
-    """Index of the last step at which it may have asked before it was started over."""
+    """Index of the last step that may have begun a wait before the execution was started over."""
     type: int | None
     """Number of the present value's type in the definition; None: it is the input."""
     value: str | None
@@ -191,7 +191,7 @@ class Execution:
     attempt: int
     """Of that step: the one that runs or comes next, from 1."""
     lease_until: datetime | None
-    """Until when the node that runs it has its lease; None if it does not run."""
+    """End of the lease of the node that runs it; None if it does not run."""
     due_at: datetime | None
     transition_key: str | None
     input: Any

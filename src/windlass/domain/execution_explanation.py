@@ -28,10 +28,10 @@ class WaitingExecution(NamedTuple):
 
     id: str
     pipeline: str
-    """With its version."""
+    """Name of the pipeline, with its version."""
     definition_hash: str
     known_hash: str | None
-    """Of the same version as it is declared here; None: it is not."""
+    """Hash of the same version as it is declared here; None: it is not declared here."""
     status: ExecutionStatus
     step: str
     """The step that runs or comes next."""

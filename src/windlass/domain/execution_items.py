@@ -47,7 +47,7 @@ class ItemWrite(NamedTuple):
     emitted: int
     last_hash: str | None
     delay_us: int | None
-    """Until it is due; None: at once."""
+    """Delay until it is due; None: due at once."""
     type: int
     value: str | None
     error_class: str | None = None

@@ -54,7 +54,7 @@ class WaitingJob(NamedTuple):
     paused_from: str | None
     expires: int | None = None
     batch: BatchState | None = None
-    """Of a batch: its counts."""
+    """Counts of a batch."""
     signal_key: str | None = None
     """The key of the signal that it awaits."""
 
@@ -105,9 +105,9 @@ def _not_waiting(job: WaitingJob) -> Explanation:
                 "failed", f"it failed for good{_when('at', job.finished_at)} ({job.reason}); retry it to start it over"
             )
         case _:
-            word = job.status.value.lower()
-            why = "" if job.reason is None or job.reason == word else f" ({job.reason})"
-            return Explanation(word, f"it has ended: {word}{_when('at', job.finished_at)}{why}")
+            status = job.status.value.lower()
+            why = "" if job.reason is None or job.reason == status else f" ({job.reason})"
+            return Explanation(status, f"it has ended: {status}{_when('at', job.finished_at)}{why}")
 
 
 def _waits_for_children(batch: BatchState) -> Explanation:
@@ -219,5 +219,5 @@ def _ready(job: WaitingJob, around: Conditions) -> Explanation:
     return Explanation("ready", message)
 
 
-def _when(word: str, moment: int | None) -> str:
-    return "" if moment is None else f" {word} {from_micros(moment):%Y-%m-%d %H:%M:%S} UTC"
+def _when(preposition: str, moment: int | None) -> str:
+    return "" if moment is None else f" {preposition} {from_micros(moment):%Y-%m-%d %H:%M:%S} UTC"

@@ -32,7 +32,7 @@ class WaitKey(NamedTuple):
     execution_id: str
     step: int
     path: str
-    """Of the item; empty for a value that is no item."""
+    """Path of the item; empty for a value that is no item."""
     round: int
 
     @property
@@ -69,7 +69,7 @@ class NewWait(NamedTuple):
     deadline: int
     """Microseconds since 1970, by the store's clock."""
     stage: int
-    """Of the item."""
+    """Stage of the item."""
 
     @property
     def key(self) -> WaitKey:
@@ -103,7 +103,7 @@ class Answer(NamedTuple):
     value: str
     by: str
     deadline: int | None = None
-    """Of a signed token: when it expires. None: it was addressed by its id, and must be waited for."""
+    """Expiry of a signed token. None: the wait was addressed by its id, and must exist."""
     timeout_us: int = 0
     """How long its step waits."""
 
@@ -118,7 +118,7 @@ class KnownWait(NamedTuple):
     execution_status: str
     stage: int
     cursor: int
-    """Of the item, or of the execution itself; -1: there is no such item."""
+    """Cursor of the item, or of the execution itself; -1: there is no such item."""
     status: str | None
     """None: it has not been stored yet."""
     closed: int | None
@@ -186,7 +186,7 @@ class AnsweredWait(NamedTuple):
     fate: AnswerFate
     type: int | None = None
     value: str | None = None
-    """Of the answer that was first."""
+    """Value of the first answer."""
 
 
 def all_accepted(fates: Sequence[AnswerFate]) -> bool:
@@ -201,7 +201,7 @@ class ExternalWait:
     interaction_id: str
     """Names it: the effect key of its step, with `~2` for a second round."""
     token: str = field(repr=False)
-    """Lets whoever has it answer, until the deadline. Empty where the authorizer refuses `complete` to who asks."""
+    """Allows its holder to answer, until the deadline. Empty if the authorizer refuses `complete` to the caller."""
     execution_id: UUID
     tenant: str
     pipeline: str

@@ -37,7 +37,7 @@ class FlowNode:
     signal_key: str | None = None
     """The key of the signal that it awaits, or awaited; while it is WAITING, `due_at` is the deadline."""
     progress: BatchProgress | None = None
-    """Of a batch: its children, which are no nodes."""
+    """For a batch: the progress of its children, which are not nodes."""
 
     @property
     def run_ms(self) -> int | None:
@@ -55,7 +55,7 @@ class FlowEdge:
     child_id: UUID
     kind: EdgeKind
     label: str = ""
-    """Of a branch: its description, else the name of its predicate."""
+    """For a branch: its description, else the name of its predicate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

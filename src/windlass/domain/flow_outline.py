@@ -25,9 +25,9 @@ class OutlineStep:
 
     content: FlowNode | FlowGroup | Fold
     members: list[OutlineLine] = field(default_factory=list)
-    """Of a group: what runs side by side."""
+    """For a group: its members, which run concurrently."""
     folded: Fold | None = None
-    """Of a group: the members that are not among `members`."""
+    """For a group: the members that are not in `members`."""
     branches: list[OutlineBranch] = field(default_factory=list)
     """What follows it beside the next step of its line."""
     kind: EdgeKind = "then"
@@ -164,7 +164,7 @@ class _Descent:
         return steps
 
     def _next(self, followers: Sequence[UUID]) -> UUID | None:
-        """Return what goes on with the line: the one that follows success, else the one that always follows."""
+        """Return what continues the line: the follower after success, else the one that always follows."""
         for kind in ("then", "always"):
             found = [key for key in followers if self._kind(key) == kind]
             if found:

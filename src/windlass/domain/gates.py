@@ -96,6 +96,6 @@ def _recent(gate: Gate, now: int) -> Takes:
     width, per = _width(gate), gate.per_us or 0
     try:
         found = [(int(part), int(count)) for part, count in (json.loads(gate.taken) if gate.taken else ())]
-    except (ValueError, TypeError):  # damaged by hand: start counting again, so that other gates are not affected
+    except (ValueError, TypeError):  # damaged by a manual change: restart the count, and do not affect other gates
         return []
     return [(part, count) for part, count in found if (part + 1) * width + per > now]

@@ -19,5 +19,5 @@ class InteractionContext:
 
     @property
     def token(self) -> str:
-        """Lets whoever has it answer such a step, until its deadline. It belongs into requests, not into logs."""
+        """Allows its holder to answer such a step, until its deadline. It belongs in requests, not in logs."""
         raise ConfigurationError(_OUTSIDE.format("token"))

@@ -1,4 +1,4 @@
-"""Signed tokens that let whoever has one answer a waiting step: `wl1.<key id>.<payload>.<mac>`. Pure.
+"""Signed tokens that allow their holder to answer a waiting step: `wl1.<key id>.<payload>.<mac>`. Pure.
 
 The payload names the wait and the deadline; it is not secret, only signed (HMAC-SHA256). Nothing here echoes a token.
 """
@@ -40,7 +40,7 @@ class TokenKey:
 
 
 class TokenContent(NamedTuple):
-    """What a token says."""
+    """The content of a token."""
 
     key: WaitKey
     deadline: int
@@ -73,7 +73,7 @@ def sign(key: TokenKey, content: TokenContent) -> str:
 
 
 def read(token: str) -> ReadToken | None:
-    """Return the parts of a token; None if it has not the form of one."""
+    """Return the parts of a token; None if it does not have that form."""
     parts = token.split(".") if len(token) <= LONGEST and token.isascii() else []
     if len(parts) != 4 or parts[0] != PREFIX or not all(parts):
         return None
@@ -81,7 +81,7 @@ def read(token: str) -> ReadToken | None:
 
 
 def content_of(token: ReadToken, key: TokenKey) -> TokenContent | None:
-    """Return what a token says; None if its signature is not that of the key. Compares in constant time."""
+    """Return the content of a token; None if its signature was not made with the key. Compares in constant time."""
     if not hmac.compare_digest(key.mac(token.signed).encode(), token.mac.encode()):
         return None
     try:

@@ -59,7 +59,7 @@ class Every:
         return f"every {' and '.join(texts)}"
 
     def _parts(self) -> list[tuple[str, int]]:
-        """Return units and counts. Days are not made into weeks: nobody writes a month as 4 weeks and 2 days."""
+        """Return units and counts. Days are not converted to weeks: a month is not written as 4 weeks and 2 days."""
         parts, rest = [], self.seconds
         if rest % UNITS["weeks"] == 0:
             return [("weeks", rest // UNITS["weeks"])]

@@ -89,7 +89,7 @@ def read_lane(text: str | None) -> Lane:
 
 
 _AND: Final = "|"
-"""Not in any stored name."""
+"""Separator of predicates; no stored name contains it."""
 MAX_NEEDED: Final = 1_500
 """Longest list of predicates in a lane, in bytes: PostgreSQL indexes texts of up to some 2,700 bytes."""
 
@@ -97,7 +97,7 @@ MAX_NEEDED: Final = 1_500
 def left_to_others(lane: str | None, target: str, predicates: Iterable[str] = ()) -> str:
     """Return the lane of a job whose target, or one of its predicates, is not known here; it keeps its gates.
 
-    Of many predicates it names as many as there is room for: who knows these and not the others passes it on.
+    Of many predicates it names as many as fit: a node that knows these and not the others passes the job on.
     """
     given = tuple(predicates)
     lengths = accumulate(len(one.encode()) + len(_AND) for one in given)

@@ -28,7 +28,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Not given, as opposed to None, which means "none"."""
+"""The value of an option that was not given, as opposed to None, which means "none"."""
 
 
 class JobOptionsDict(TypedDict, total=False):

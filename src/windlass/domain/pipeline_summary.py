@@ -75,7 +75,7 @@ class PipelineVersion:
 
     version: str
     definition_hash: str
-    """As declared in this application, else as the last node had it that started with this version."""
+    """Hash declared in this application, else that of the last node that started with this version."""
     steps: tuple[str, ...]
     """Names of its steps; empty if neither this application nor a node has declared it."""
     declared: bool
@@ -83,7 +83,7 @@ class PipelineVersion:
     open: int
     """Number of its executions that have not ended, counted up to 10,000."""
     stranded: int
-    """Those of them that were begun with other steps than this application declares."""
+    """Open executions that were begun with other steps than this application declares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ class HandoffStatus(StrEnum):
 
 
 class SubscriptionRow(NamedTuple):
-    """Who receives the items of a publication."""
+    """A receiver of the items of a publication."""
 
     publication: str
     subscriber: str
@@ -126,7 +126,7 @@ class PublicationBacklog:
     hour_ago: int
     """How many waited an hour ago."""
     failing: int
-    """Those of them whose last try has failed."""
+    """Waiting hand-offs whose last attempt has failed."""
     lag: float
     """Seconds for which the oldest of them has waited; 0 if none does."""
     last_hour: HandoffCounts

@@ -97,7 +97,7 @@ class RejectGroup:
     """What they have in common."""
     count: int
     share: float
-    """Of all rejects that were counted: 0.9 is one cause that makes up nine of ten."""
+    """Share of all counted rejects: 0.9 means that one cause makes up nine of ten."""
     first_at: datetime
     last_at: datetime
     sample: str

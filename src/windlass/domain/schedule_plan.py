@@ -18,7 +18,7 @@ from windlass.domain.zones import wall_clock
 from windlass.errors import InvalidOptionError
 
 CATCH_UP: Final = 11
-"""How many missed ticks `Misfire.CATCH_UP` fires unless told otherwise."""
+"""How many missed ticks `Misfire.CATCH_UP` fires by default."""
 MAX_CATCH_UP: Final = 1_000
 """They are stored in one transaction, which must stay short."""
 MAX_COUNTED: Final = 1_000
@@ -152,7 +152,7 @@ def due_ticks(
 def counted_each(schedules: int) -> int:
     """Return up to how many missed ticks of each of so many schedules are counted while their rows are locked.
 
-    One takes about 20 µs, so that those of 200 schedules would take seconds, in which a database may lose patience.
+    One takes about 20 µs, so that those of 200 schedules would take seconds, in which a database may time out.
     """
     return min(MAX_COUNTED, max(MAX_COUNTED_AT_ONCE // max(schedules, 1), 1))
 

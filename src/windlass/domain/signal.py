@@ -1,4 +1,4 @@
-"""Signals: what a waiting job is told from outside, and what it waits for. Pure."""
+"""Signals: what releases a waiting job from outside, and what the job waits for. Pure."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def rejected(reason: str, payload: Any = None) -> SentSignal:
 
 
 def sent(value: Any) -> SentSignal:
-    """Return what is given to `app.signal` as a signal: a bare payload says no more than that it was sent."""
+    """Return what is given to `app.signal` as a signal: a bare payload becomes a plain signal."""
     return value if isinstance(value, SentSignal) else SentSignal("signaled", value)
 
 
@@ -98,7 +98,7 @@ class SignalWait(NamedTuple):
 
     key: str
     timeout_us: int | None = None
-    """How long, from its release on; None: for ever."""
+    """How long it waits, from its release on; None: without a limit."""
 
 
 def signal_wait(key: object, timeout: float | timedelta | None) -> SignalWait:

@@ -33,7 +33,7 @@ LIVE: Final = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.WAITING
 """States that hold a business key (a job PAUSED from FAILED excepted)."""
 
 TERMINAL: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
-"""States in which a job has ended; only FAILED can be left, by hand, and CANCELED by what it followed."""
+"""States in which a job has ended; only FAILED can be left, manually, and CANCELED by a retry of the job's parent."""
 
 
 class Move(StrEnum):

@@ -21,7 +21,7 @@ class ScheduleState(StrEnum):
     PAUSED = "paused"
     """Its ticks do not fire, and are not caught up with."""
     ENDED = "ended"
-    """No tick is left."""
+    """It has no further tick."""
     RETIRED = "retired"
     """No node declares it any more: it does not fire and is not listed, until it is declared again."""
 
@@ -48,7 +48,7 @@ class ScheduleRow(NamedTuple):
     call: str
     """The row of the job to come."""
     definition: str
-    """Hash of what was declared."""
+    """Hash of the declaration."""
     next_at: int | None
     last_at: int | None
     skipped: int
@@ -61,7 +61,7 @@ class Schedule:
 
     key: str
     cron: str
-    """As it was written: a cron expression, or `every(…)`."""
+    """The expression as it was written: a cron expression, or `every(…)`."""
     zone: str
     target: str
     state: str

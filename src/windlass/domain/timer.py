@@ -9,7 +9,7 @@ from windlass.errors import InvalidOptionError
 
 _Token = TypeVar("_Token", bound=Hashable)
 
-# Entries of the heap whose bucket has gone are swept out once they outnumber the rest by this much.
+# Heap entries without a bucket are removed once they outnumber the others by this number.
 _SLACK = 64
 
 

@@ -174,7 +174,7 @@ def given_up(claim: Claim, times: Times, failure: Failure, *, holds_key: bool) -
 
 
 def continued(claim: Claim, times: Times, outcome: str, delay_us: int, lane: str | None) -> Transition:
-    """Return the transition for a job that decided itself to go on later, perhaps in another lane.
+    """Return the transition for a job that continues later by its own decision, perhaps in another lane.
 
     It spends no attempt. `NEVER_DUE`: it waits until something releases it.
     """

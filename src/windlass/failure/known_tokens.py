@@ -49,7 +49,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 # None of them is shorter, and most messages have no such word.
-_LONG_WORD = re.compile(r"[\w.$:~-]{12}")
+_LONG_TOKEN = re.compile(r"[\w.$:~-]{12}")
 # Addresses that are themselves the secret.
 _ADDRESS = re.compile(
     r"""(?P<name>hooks\.slack\.com/(?:services|workflows|triggers)/ | discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/
@@ -69,7 +69,7 @@ def redact_known_tokens(text: str, replacement: str) -> str:
             return match.group() if match["end"] is None else replacement
 
         text = _KEY_END.sub(drop_key, text)
-    if _LONG_WORD.search(text):
+    if _LONG_TOKEN.search(text):
         text = _TOKEN.sub(replacement, text)
 
     def keep_name(match: Match[str]) -> str:

@@ -42,10 +42,10 @@ _TYPED = r":\s?(?:str|bytes|SecretStr)(?:\s?\|\s?None)?\s{0,2}=(?!=)"
 _EQUALS = rf"(?> {_TYPED} | => | := | ={{1,3}} | :(?!:|//) | \\++u003[ad] )"
 
 # Between a name and its value: "client secret provided: x", "the password is: x".
-_SAID = r"(?:\s(?:is|was|value|given|provided|supplied)){0,2}+"
+_FILLER = r"(?:\s(?:is|was|value|given|provided|supplied)){0,2}+"
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
-_NAMED = re.compile(rf"""(?P<name>{_NAME} \\*["']? \]? {_SAID} \s{{0,8}}+ {_EQUALS} \s{{0,8}}+){_VALUE}""", _FLAGS)
+_NAMED = re.compile(rf"""(?P<name>{_NAME} \\*["']? \]? {_FILLER} \s{{0,8}}+ {_EQUALS} \s{{0,8}}+){_VALUE}""", _FLAGS)
 # Three quotes hold several lines; each of them has a backslash before it inside of other quotes.
 _TRIPLE = re.compile(
     rf"""(?P<name>{_NAME} \\*["']? \]? \s{{0,8}}+ {_EQUALS} \s{{0,8}}+)

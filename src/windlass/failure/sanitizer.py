@@ -51,7 +51,7 @@ class DefaultErrorSanitizer:
         return self.sanitize(error)[-limit:] if tail is None else tail
 
     def _message(self, error: BaseException) -> str:
-        message = _said(error)
+        message = _text_of(error)
         if isinstance(error, BaseExceptionGroup):
             return f"{message} [{self._members(error)}]"
         return message
@@ -106,7 +106,7 @@ def last_lines(text: str, limit: int) -> str:
     return f"{_ELLIPSIS}\n{whole_lines}"
 
 
-def _said(error: BaseException) -> str:
+def _text_of(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException as broken:  # noqa: BLE001 - users' exceptions may do anything in __str__
@@ -115,7 +115,7 @@ def _said(error: BaseException) -> str:
 
 def _with_causes(error: BaseException) -> str:
     """Return the text of a group's member with its causes, without members of groups among those."""
-    links = ((class_name(link), _said(link)) for link in _chain(error))
+    links = ((class_name(link), _text_of(link)) for link in _chain(error))
     return _CAUSED_BY.join(f"{name}: {message}" if message else name for name, message in links)
 
 

@@ -1,4 +1,4 @@
-"""The checks of flows, by one node at a time: followers and groups that a crash has left behind are put right."""
+"""The checks of flows, by one node at a time: corrects followers and groups after a crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = loggers.logger("windlass.flows")
 
 
 class FlowChecks(Duty):
-    """Checks what was left to be carried on, and a window of followers and groups in each pass."""
+    """Checks unfinished operations, and a window of followers and groups in each pass."""
 
     def __init__(self, lease: LeaseHolder, tools: NodeTools) -> None:
         super().__init__("checks of flows", lease, tools.errors)
@@ -23,17 +23,19 @@ class FlowChecks(Duty):
         self._followers_after = self._groups_after = FIRST_ID
 
     async def batch(self) -> bool:
-        """Check once; return True while something is left to be carried on."""
+        """Check once; return True while unfinished work remains."""
         left = await self._lease.run(flow_checks.left_behind)
         if left:
             carried = await self._lease.run(operations.carry_on, left, self._follow_ups)
             self._publish(*carried)
-            logger.info("carried on %d groups and %d operations of flows", len(left.groups), len(left.operations))
+            logger.info("finished work on %d groups and %d operations of flows", len(left.groups), len(left.operations))
         missed = await self._lease.run(flow_checks.release_missed, self._followers_after)
         self._followers_after = missed.next_after
         self._publish((), missed.effects)
         if missed.found:
-            logger.warning("the followers of %d ended jobs and groups had been left waiting; decided now", missed.found)
+            logger.warning(
+                "followers of %d ended jobs and groups were still waiting; they are decided now", missed.found
+            )
         stalled = await self._lease.run(flow_checks.recount, self._groups_after)
         self._groups_after = stalled.next_after
         self._publish((), stalled.effects)

@@ -1,4 +1,4 @@
-"""The service that carries out what commits of its node have left: counts of groups, cascades of many rows."""
+"""The service that carries out unfinished work of its node's commits: counts of groups, cascades of many rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GATHER: Final = 0.01
 
 
 class FlowCompletion(Service):
-    """One transaction after the other, as long as something is left. What a crash leaves is found by `FlowChecks`."""
+    """Runs one transaction after the other until no work remains. After a crash `FlowChecks` finds the rest."""
 
     def __init__(self, tools: NodeTools) -> None:
         super().__init__("flows", tools.errors, tools.unfinished.bell)

@@ -1,6 +1,6 @@
 """Guards of followers that were released without a decision: found when such a follower is about to run.
 
-Only jobs that store a guard are looked at: one statement tells which of them are guarded, and one for each kind of
+Only jobs that store a guard are looked at: one statement finds the guarded ones, and one for each kind of
 subject reads what their predicates are called with.
 """
 

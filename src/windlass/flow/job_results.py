@@ -76,7 +76,7 @@ class JobResults(NamedTuple):
     def value(self, job: Ended, form: Callable[[Any], Any] = plain) -> Any:
         """Return what a job returned, with the types of its annotation; by none if it no longer fits that one.
 
-        Built-in types keep their type for whoever reads it without an annotation; objects become dicts, unless `form`
+        Built-in types keep their type for readers without an annotation; objects become dicts, unless `form`
         is another one. Raises what the serializer raises for what it cannot read.
         """
         spec = self._spec(job.target)

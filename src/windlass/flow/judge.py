@@ -105,14 +105,14 @@ class Judge:
             if not calling.done():
                 calling.cancel()
         if not done:
-            said: bool | BaseException = PredicateTimeoutError(
+            answer: bool | BaseException = PredicateTimeoutError(
                 f"{target} took longer than {self._parts.timeout:g} s (flows.predicate_timeout)"
             )
         else:
-            said = asyncio.CancelledError() if calling.cancelled() else calling.result()
-        if isinstance(said, bool):
-            return Judgement(said)
-        failure = self._parts.describe(said.error if isinstance(said, BodyExit) else said)
+            answer = asyncio.CancelledError() if calling.cancelled() else calling.result()
+        if isinstance(answer, bool):
+            return Judgement(answer)
+        failure = self._parts.describe(answer.error if isinstance(answer, BodyExit) else answer)
         logger.warning("the predicate %s failed, job %s is canceled: %s", target, child, one_line(failure.error))
         return Judgement(holds=False, error=PredicateError(failure.error, failure.error_class))
 
@@ -150,14 +150,14 @@ class Judge:
 
 
 def _asked_after(about: str, status: JobStatus) -> bool:
-    """Return whether a guard about a job is asked after this end of it: after a cancel, nothing is."""
+    """Return whether a guard about a job is evaluated after this end of it: after a cancel none is."""
     return status is JobStatus.SUCCEEDED or (status is JobStatus.FAILED and about != OF_VALUE)
 
 
 def _asked(predicate: Callable[[Any], Any], argument: object) -> Any:
-    """Return whether a plain predicate holds, or what is to be awaited for that.
+    """Return whether a plain predicate holds, or the awaitable that it has returned.
 
-    On its thread: the truth of a value may be code of the user's, too, such as a query.
+    Runs on its thread: testing the truth of a value may run the user's code too, such as a query.
     """
     answer = predicate(argument)
     return answer if inspect.isawaitable(answer) else bool(answer)

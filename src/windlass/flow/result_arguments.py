@@ -76,7 +76,7 @@ class Arguments:
         if flow is None:
             return payload
         if source is None:
-            raise SerializationError(f"the results that job {claim.job_id} takes are gone: it follows no job any more")
+            raise SerializationError(f"the results that job {claim.job_id} takes are missing: it follows no job now")
         if source.joined_bytes > self._max_bytes:
             raise SerializationError(
                 f"the results of group {source.parent_id} take {source.joined_bytes:,} bytes as JSON together, more "
@@ -93,7 +93,7 @@ class Arguments:
 
     def _arguments(self, payload: Payload, flow: StoredFlow, source: ResultSource) -> str:
         if source.missing:
-            raise SerializationError(f"{source.missing} of its results are gone; they were purged, or are damaged")
+            raise SerializationError(f"{source.missing} of its results are missing; they were purged, or are damaged")
         values: dict[Mark, Any] = {}
         for mark in {Mark(name) for name in flow.marks.values()}:
             found = [self._outcome(job) if mark is Mark.OUTCOME else self._value(job) for job in source.jobs]

@@ -29,9 +29,9 @@ LONGEST_TIMEOUT: Final = 300.0
 MOST_READ: Final = 65_536
 """Number of bytes of an answer's body that are read, so that its connection can be used again."""
 LONGEST_BODY: Final = 1.0
-"""Seconds for which more of it is read: its status has said all that counts."""
+"""Seconds for which the rest of an answer is read: its status already decides the outcome."""
 _LOGGERS: Final = ("connection", "connectionpool", "poolmanager", "response", "util.retry")
-"""Those of urllib3 that log whole URLs."""
+"""Loggers of urllib3 that log whole URLs."""
 _OWN: Final = frozenset(
     {
         "content-length",

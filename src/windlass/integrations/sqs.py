@@ -87,7 +87,7 @@ class SqsTarget:
 
 
 def message_attributes(delivery: Delivery) -> dict[str, dict[str, str]]:
-    """Return what a message says about a delivery."""
+    """Return the message attributes of a delivery."""
     given = {
         "IdempotencyKey": delivery.idempotency_key,
         "Tenant": delivery.tenant,

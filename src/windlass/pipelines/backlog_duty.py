@@ -48,9 +48,9 @@ class BacklogDuty(Duty):
         self._publish = tools.publish
         self._known_queues = known_queues
         self._ready: list[tuple[Subscriber, int | None]] = []
-        """Those that have something due, and how many more they admit."""
+        """Subscribers with due hand-offs, and how many more each admits."""
         self._aside: dict[tuple[str, str], float] = {}
-        """Until when a subscriber is left alone whose hand-offs the store refuses."""
+        """End of the suspension of subscribers whose hand-offs the store refuses."""
         self._moved = False
         self._folded = monotonic()
 
@@ -97,7 +97,7 @@ class BacklogDuty(Duty):
         return bool(more)
 
     async def _admit(self, subscriber: Subscriber, room: int | None) -> bool:
-        """Admit what is due for one subscriber; what is wrong with it must not hold up the others."""
+        """Admit what is due for one subscriber; its errors must not delay the others."""
         try:
             return await self._admit_batch(subscriber, room)
         except (LeaseLostError, StoreUnavailableError):

@@ -11,11 +11,11 @@ from windlass.stores.plans.handoffs import PublishedItems
 from windlass.stores.plans.items import Release
 
 Outside = Literal["", "value", "items", "ordered"]
-"""What of an execution waits for an answer from outside; of ordered items the first that is left."""
+"""What of an execution waits for an external answer; of ordered items only the first that has not ended."""
 
 
 class Boundary(NamedTuple):
-    """The execution goes on with a later claim; what this one has finished is written along."""
+    """The execution continues with a later claim; what this claim has finished is written with it."""
 
     write: Checkpoint | None = None
     """None: nothing but the wait."""
@@ -52,7 +52,7 @@ class PartWaits(NamedTuple):
     """Items of a part wait for answers from outside."""
 
     ordered: bool
-    """Whether the first one that is left holds up the others."""
+    """Whether the first one that has not ended blocks the others."""
 
 
 class PartParked(NamedTuple):

@@ -73,7 +73,7 @@ class ClaimedExecution:
 
     @property
     def should_end(self) -> bool:
-        """Whether the claim should end at this boundary, and go on later."""
+        """Whether the claim should end at this boundary, and the execution continue later."""
         return self.context.draining or self.context.canceled or monotonic() - self.began > SLICE
 
     def store_now(self) -> int:

@@ -1,4 +1,4 @@
-"""One item on its way through steps: what is stored of it, and its present value."""
+"""One item that runs through steps: its stored state, and its current value."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ class ClaimedItem:
         )
 
     def written(self) -> None:
-        """Go on with the version that its last write has given it."""
+        """Continue with the version that the last write has set."""
         self.version += 1

@@ -140,7 +140,7 @@ class Pipeline:
             send_mail(order.approver, link=f"https://shop.example/approve?token={ctx.token}")
             return ApprovalRequest(order.id, order.total)
         ```
-        Its body sends the request out, and what it returns is shown to whoever answers. Then the execution waits,
+        Its body sends the request, and its return value is shown with the open wait. Then the execution waits,
         without a thread, a slot or a permit, up to `timeout` seconds from the start of the body. Without `answer` the
         answer has the type of the next step's input.
         """

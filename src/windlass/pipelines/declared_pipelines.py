@@ -50,7 +50,7 @@ class DeclaredPipelines:
         self.dead_letter_provider = dead_letter_provider
         """Where dead letters go in addition to the store; None: nowhere else."""
         self.subscribers = Subscribers(lambda: tuple(self._declared.values()), self._wake_relays)
-        """Those of them that subscribe to publications."""
+        """The pipelines that subscribe to publications."""
 
     def declare(self, name: str, version: str, options: PipelineOptionsDict) -> AppPipeline:
         """Declare a pipeline; the same name and version twice is an error."""
@@ -131,7 +131,7 @@ class DeclaredPipelines:
         }
 
     def subscriptions(self) -> list[SubscriptionRow]:
-        """Return who receives the publications of this application: its pipelines, and places outside."""
+        """Return the subscribers to the publications of this application: its pipelines, and outside destinations."""
         remote = [SubscriptionRow(*place, REMOTE) for place in sorted(self.outlets())]
         return [*(one.subscription for one in self.subscribers.of()), *remote]
 

@@ -277,7 +277,7 @@ def definition_hash(steps: Sequence[PipelineStep]) -> str:
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """Return the types that can be told apart by the class of a value: members of one class are one."""
+    """Return the types that are distinguished by the class of a value: members of one class are one."""
     several = members(annotation)
     if len(several) < 2 or any(is_anything(member) for member in several):
         return (annotation,) if several else ()

@@ -38,7 +38,7 @@ def settlement_of(
     failure = failure_of(error)
     reason = describe(failure.cause or error)[:LONGEST_REASON]
     if failure.final:
-        _log(source, row, reason, "it is refused for good, and not tried again")
+        _log(source, row, reason, "it is permanently refused, and not retried")
         return Settlement(row.id, row.attempts, reason)
     delay = delay_of(failure, row.attempts + 1, random.random())  # noqa: S311 - spreads tries, guards nothing
     _log(source, row, reason, f"it is tried again in {delay:.1f} s")

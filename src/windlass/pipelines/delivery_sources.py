@@ -50,7 +50,7 @@ class OutboxSource(NamedTuple):
 
     destination: str
     kind: str
-    """That of its deliveries."""
+    """The kind of its deliveries."""
 
     @property
     def logger(self) -> logging.Logger:

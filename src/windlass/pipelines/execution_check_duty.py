@@ -1,4 +1,4 @@
-"""The checks of executions, by one node at a time: those that a crash or a bug has left waiting go on."""
+"""The checks of executions, by one node at a time: wakes those that wait because of a crash or a bug."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ExecutionChecks(Duty):
         self._publish((), checked.effects)
         if checked.found:
             logger.error(
-                "%d executions or parts of them waited with nothing left to wait for; they go on now; report this",
+                "%d executions or parts of them waited for nothing; they continue now; report this",
                 checked.found,
             )
         return False

@@ -126,7 +126,7 @@ class ExecutionHandle:
         return await adrive(self._verbs.pause(self._key, self.tenant))
 
     def resume(self) -> bool:
-        """Let it go on; return False if it is not paused."""
+        """Resume it; return False if it is not paused."""
         return drive(self._verbs.resume(self._key, self.tenant))
 
     async def aresume(self) -> bool:

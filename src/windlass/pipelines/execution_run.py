@@ -55,7 +55,7 @@ class ExecutionRun:
         """The stored form of the present value, if that is in `_value`."""
 
     async def run(self) -> NoReturn:
-        """Run until an `EndAttempt` says how the claim ends."""
+        """Run until an `EndAttempt` ends the claim."""
         claimed = self._claimed
         steps = claimed.definition.steps
         while True:
@@ -137,7 +137,7 @@ class ExecutionRun:
             self._value, self._value_of = result, (claimed.state.value_version, text)
 
     async def _run_outside(self, step: PipelineStep) -> None:
-        """Call the body and park, or go on with what has become of the wait."""
+        """Call the body and park, or continue with the outcome of the wait."""
         claimed, value, began = self._claimed, self._present(), monotonic()
         if not claimed.definition.accepts(step, value):
             claimed.state = claimed.state._replace(cursor=step.index + 1, attempt=1)
@@ -157,7 +157,7 @@ class ExecutionRun:
             await self._failed(step, error, began)
 
     async def _after_wait(self, step: PipelineStep, last: LastWait) -> None:
-        """Go on with an answer, fail if the deadline has passed, or wait for the rest of the time."""
+        """Continue with an answer, fail if the deadline has passed, or wait for the rest of the time."""
         if is_answered(last):
             await self._answered(step, last)
         elif not is_waiting(last):

@@ -125,7 +125,7 @@ def _transition_key(job: Ended) -> str | None:
 
 
 def _go_on_later(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
-    """Write what claims have finished that go on later; those with nothing left to wait for are due at once."""
+    """Write what claims have finished whose executions continue later; those that wait for nothing are due at once."""
     parked = [job for job in ended if isinstance(job.cargo, PartParked)]
     mains = [job for job in ended if isinstance(job.cargo, Boundary)]
     writes = [job.cargo.write for job in mains if isinstance(job.cargo, Boundary) and job.cargo.write is not None]

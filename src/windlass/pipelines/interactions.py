@@ -40,12 +40,12 @@ class Interaction:
 
     @property
     def token(self) -> str:
-        """Return the token that lets whoever has it answer."""
+        """Return the token that allows its holder to answer."""
         return self._keys.sign(TokenContent(self.key, self.deadline))
 
 
 class Interactions:
-    """Begins waits, and reads what has become of them, for one claim."""
+    """Begins waits, and reads their outcomes, for one claim."""
 
     def __init__(self, claimed: ClaimedExecution) -> None:
         self._claimed = claimed
@@ -100,7 +100,7 @@ class Interactions:
 
 
 def is_answered(last: LastWait | None) -> bool:
-    """Return whether a step goes on with an answer, without a call of its body."""
+    """Return whether a step continues with an answer, without a call of its body."""
     return last is not None and not last.closed and last.status == WaitStatus.COMPLETED
 
 
@@ -131,6 +131,6 @@ def timeout_error(step: PipelineStep, deadline: int) -> AwaitTimeoutError:
 
 
 def verdict_of_timeout(step: PipelineStep, error: AwaitTimeoutError) -> RejectValue | FailExecution:
-    """Decide what follows if no answer came: it is not asked again by itself."""
+    """Decide what follows if no answer came: no new round begins by itself."""
     kind = RejectValue if step.options.recover_on_failure else FailExecution
     return kind(error, "await_timeout")

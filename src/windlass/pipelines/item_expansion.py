@@ -76,7 +76,7 @@ class _Expansion:
             raise EndAttempt("advanced")  # what is stored is dropped when the body runs again
 
     def _check(self) -> None:
-        """Raise on a thread whose time is over: the claim has gone on without it."""
+        """Raise on a thread that has timed out: the claim has continued without it."""
         if self._context.over:
             raise StopJob(f"step {self._context.step!r} is over: it ran longer than its timeout")
 
@@ -160,7 +160,7 @@ class ItemExpansion:
         return Checkpoint(*job, items=(changed,), new_items=chunk.items, rejects=rejects)
 
     def _took(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
-        """Go on with what is stored for certain: a refused chunk is emitted again."""
+        """Continue with what is certainly stored: a refused chunk is emitted again."""
         del answer
         (changed,) = write.items
         self._item.emitted, self._item.last_hash = changed.emitted, changed.last_hash

@@ -30,7 +30,7 @@ from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 MICROSECONDS = 1_000_000
 HOWEVER_LATE = 2**61
 OF_THE_CLAIM = (EndAttempt, StopJob)
-"""Not a failure of a step."""
+"""Exceptions that end the claim, and are not a failure of a step."""
 
 
 class ItemRange(NamedTuple):
@@ -76,7 +76,7 @@ class ItemRun:
         """How the last call of a step ended: an error, or True for success."""
 
     async def run(self) -> None:
-        """Run what is due; afterwards items may be left that wait for their retry."""
+        """Run what is due; afterwards some items may still wait for their retry."""
         while not self.stopped:
             self._from, self._exhausted, self._ran = self._range.lo, False, 0
             if self._workers == 1:
@@ -92,7 +92,7 @@ class ItemRun:
         return self._ordered
 
     async def next_due(self) -> int | None:
-        """Return the microseconds until what is left is due; None: all items have ended."""
+        """Return the microseconds until the next item is due; None: all items have ended."""
         place = (self._claimed.state.id, *self._range)
         return await self._claimed.runtime.read(partial(items.next_due, ordered=self._ordered), place)
 
@@ -192,7 +192,7 @@ class ItemRun:
     async def _call(
         self, item: ClaimedItem, step: PipelineStep, context: StepContext, expansion: ItemExpansion | None
     ) -> bool:
-        """Call the body of a step; return False if the item does not go on: it was expanded, or waits outside."""
+        """Call the body of a step; return False if the item does not continue: it was expanded, or waits outside."""
         if expansion is not None:
             await expansion.run()
             return False

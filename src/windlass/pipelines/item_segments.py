@@ -34,7 +34,7 @@ class ItemSegments:
         self._transitions = transitions
 
     async def run(self) -> None:
-        """Make parts, wait for them, or run what is left; return at the end of the segment."""
+        """Make parts, wait for them, or run the remaining items; return at the end of the segment."""
         claimed = self._claimed
         segment = claimed.segment_at(claimed.state.cursor)
         assert segment is not None
@@ -117,7 +117,7 @@ class ItemSegments:
         await self._transitions.store(following, LogRow("staged", segment.end - 1, 1))
 
     async def after_lost(self, failing: ItemFailure) -> ItemFailure | None:
-        """Reject an item that has killed its process too often, and let its part go on.
+        """Reject an item that has killed its process too often; its part continues.
 
         Return the failure that ends the execution if the item's step does not recover.
         """

@@ -16,7 +16,7 @@ from windlass.submission.codec import NO_LIMIT
 from windlass.submission.signature import CallSpec, call_spec
 
 _ANY_SIZE = NO_LIMIT - 1
-"""Not `NO_LIMIT`, with which the depth of values is not limited either."""
+"""No limit of size. `NO_LIMIT` would not limit the depth of values either."""
 
 
 class ValueNotStoredError(DoNotRetry):
@@ -94,7 +94,7 @@ def canonical(value: Any) -> str:
     try:
         plain = msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=repr)
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    except Exception:  # noqa: BLE001 - classes of the user; the hash of their text still tells most of them apart
+    except Exception:  # noqa: BLE001 - classes of the user; the hash of their text still distinguishes most of them
         return json.dumps(repr(value), ensure_ascii=False)
 
 

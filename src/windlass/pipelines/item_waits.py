@@ -20,7 +20,7 @@ class ItemWaits:
     def __init__(self, claimed: ClaimedExecution, steps: Sequence[PipelineStep], *, ahead: bool) -> None:
         self._claimed = claimed
         self._steps = steps
-        """Those that wait outside."""
+        """Steps that wait for external answers."""
         self._ahead = ahead
         """Whether pages hold items whose deadline has not passed."""
         self._interactions = Interactions(claimed)

@@ -126,7 +126,7 @@ class NodeRuntime:
         raise StaleClaimError(f"execution {write.execution_id}: the claim (fence {write.fence}) was lost")
 
     def _announce(self, batch: Sequence[Checkpoint], answers: Sequence[CheckpointAnswer | Exception]) -> None:
-        """Wake nodes for new work, and count refused writes: their claims may be gone, and ask for no answer."""
+        """Wake nodes for new work, and count refused writes: their claims may have ended, and expect no answer."""
         work: set[tuple[str, int]] = set()
         for write, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Exception):

@@ -19,7 +19,7 @@ from windlass.pipelines.node_runtime import NodeRuntime
 async def run_part(
     runtime: NodeRuntime, definition: Definition, values: Values, context: JobContext, execution_id: str
 ) -> NoReturn:
-    """Run the items of a part until an `EndAttempt` says how the claim ends."""
+    """Run the items of a part until an `EndAttempt` ends the claim."""
     claim = context.claim
     part = await runtime.part(claim.job_id)
     state = await runtime.execution(execution_id)

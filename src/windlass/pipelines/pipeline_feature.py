@@ -97,7 +97,7 @@ async def _announce(declared: DeclaredPipelines, database: Database) -> None:
 
 
 async def _subscribe(declared: DeclaredPipelines, database: Database) -> None:
-    """Store who receives the publications of this application, and who no longer does."""
+    """Store the subscribers to the publications of this application, and remove former ones."""
     subscribers = declared.subscribers.of()
     rows = [(one.subscription, one.config) for one in subscribers]
     rows += [(SubscriptionRow(*place, REMOTE), "{}") for place in sorted(declared.outlets())]

@@ -1,4 +1,4 @@
-"""The options of a whole pipeline: how executions are submitted, who may submit them, and how they end."""
+"""The options of a whole pipeline: how executions are submitted, by which tenants, and how they end."""
 
 import re
 from collections.abc import Callable, Collection, Mapping

@@ -126,7 +126,7 @@ class RejectDelivery(NamedTuple):
             await self.beside("the sink of rejects", partial(self._deliver, rejects))
         except JobTimeoutError as error:
             logger.error(
-                "execution %s: %s; the execution goes on, and what the sink did not take of %d rejects it does not get",
+                "execution %s: %s; the execution continues, and the rest of %d rejects is not sent to the sink again",
                 *(rejects[0].execution_id, error, len(rejects)),
             )
 
@@ -138,7 +138,7 @@ class RejectDelivery(NamedTuple):
                 raise
             except BaseException as error:  # noqa: BLE001 - users' code; the execution goes on
                 logger.error(
-                    "execution %s: the sink did not take reject %s of step %s (%s); the execution goes on%s",
+                    "execution %s: the sink did not take reject %s of step %s (%s); the execution continues%s",
                     *(new.execution_id, new.id, new.step_name, self.describe(error)),
                     ", and the store keeps the reject" if new.kept else "",
                 )

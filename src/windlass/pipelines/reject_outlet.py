@@ -30,7 +30,7 @@ class RejectOutlet:
 
     def __init__(self, sinks: Mapping[str, SinkOfVersion]) -> None:
         self._sinks = sinks
-        """By version, the one declared last at the end."""
+        """Sinks by version, the last declared one at the end."""
         self.timeout = max(_timeout(one.sink) for one in sinks.values())
 
     def deliver(self, delivery: Delivery, /) -> None:

@@ -32,7 +32,7 @@ MICROSECONDS: Final = 1_000_000
 MOST_ROWS: Final = 100
 """Number of rows that one batch reads."""
 LONGEST_SLEEP: Final = 5.0
-"""Seconds after which the store is asked in any case: another process may have written rows."""
+"""Seconds after which the store is queried in any case: another process may have written rows."""
 LEFT_TO_OTHERS: Final = 1.0
 """Seconds after which to look again at what another node delivers."""
 MARK_INTERVAL: Final = 1.0
@@ -68,7 +68,7 @@ class Relay(Duty):
         self._busy: set[asyncio.Task[None]] = set()
         """Calls on threads, also those that took too long: they keep their place until they end."""
         self._begun: dict[asyncio.Task[None], _Begun] = {}
-        """Those of them that do not count as failed. They outlive a pass that loses its lease or the store."""
+        """Calls that do not count as failed. They outlive a pass that loses its lease or the store."""
         self._unmarked: list[Settlement] = []
         """What became of deliveries, until it is written."""
         self._full = False
@@ -246,7 +246,7 @@ def _attempts(row: DueDelivery) -> int:
 
 
 async def _end_of(call: BodyStillRuns) -> None:
-    """Wait until an interrupted call has left its thread."""
+    """Wait until an interrupted call has ended on its thread."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
     def end() -> None:

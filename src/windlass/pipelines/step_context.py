@@ -23,7 +23,7 @@ class AwaitedAnswer(Protocol):
 
     @property
     def token(self) -> str:
-        """Lets whoever has it answer."""
+        """Allows its holder to answer."""
         ...
 
 
@@ -48,7 +48,7 @@ class StepContext(JobContext):
         self.rejected: list[tuple[Any, BaseException | str]] = []
         """What the body has rejected, with the reasons."""
         self.interaction: AwaitedAnswer | None = None
-        """Of a step that waits outside."""
+        """The wait of a step that waits for an external answer."""
 
     @property
     def step(self) -> str:
@@ -87,7 +87,7 @@ class StepContext(JobContext):
 
     @property
     def token(self) -> str:
-        """Lets whoever has it answer a step declared with `await_external`, until its deadline. Not for logs."""
+        """Allows its holder to answer a step declared with `await_external`, until its deadline. Not for logs."""
         return self.interaction.token if self.interaction else super().token
 
     def reject(self, item: Any, error: BaseException | str) -> None:

@@ -84,4 +84,4 @@ class StepLimit:
         if not self.expired:
             self._limits.disarm(self)
         elif self._task.uncancel() <= self._canceled_before and kind is asyncio.CancelledError:
-            raise TimeoutError from error  # nobody else has canceled the task
+            raise TimeoutError from error  # the task was not canceled by others

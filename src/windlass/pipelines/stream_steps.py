@@ -34,7 +34,7 @@ class StreamResult(NamedTuple):
     chunk: ItemChunk | None = None
     """The last items of an expansion."""
     value: Any = None
-    """Of a reduction."""
+    """Value of a reduction."""
     rejects: tuple[NewReject, ...] = ()
 
 

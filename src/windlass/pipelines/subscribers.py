@@ -44,7 +44,7 @@ class Subscriber(NamedTuple):
 
     @property
     def subscription(self) -> SubscriptionRow:
-        """It as it is stored."""
+        """The stored form of the subscription."""
         return SubscriptionRow(self.publication, self.name, PIPELINE, self.definition.options.max_in_flight)
 
     @property

@@ -42,10 +42,10 @@ class TokenKeys:
         return sign(key, content)
 
     def verified(self, database: Database, token: object) -> Verb[TokenContent]:
-        """Return what a token says; raises `InvalidTokenError`, which does not echo it."""
+        """Return the content of a token; raises `InvalidTokenError`, which does not echo it."""
         found = read(token) if isinstance(token, str) else None
         if found is None:
-            raise InvalidTokenError("it has not the form wl1.<key id>.<payload>.<signature>, or was cut off")
+            raise InvalidTokenError("it does not have the form wl1.<key id>.<payload>.<signature>, or was cut off")
         key = self._configured.get(found.key_id)
         if key is None and (self._database is not database or found.key_id not in self._stored):
             rows = yield database.read, database.aread, (external_waits.secrets,)
@@ -57,7 +57,7 @@ class TokenKeys:
             )
         content = content_of(found, key)
         if content is None:
-            raise InvalidTokenError("its signature does not fit: it was changed, or signed with another key of this id")
+            raise InvalidTokenError("its signature is not valid: it was changed, or signed with another key of this id")
         return content
 
     def _keep(self, database: Database, rows: Sequence[tuple[str, str]]) -> None:

@@ -33,7 +33,7 @@ class Transitions:
         self.took(state, answer, has_value=has_value)
 
     def took(self, state: ExecutionState, answer: CheckpointAnswer, *, has_value: bool = False) -> None:
-        """Go on with a state that was committed, and with what others want of the execution."""
+        """Continue with a committed state, and with requests of others to the execution."""
         version = answer.row_version or self._claimed.state.row_version + 1
         self._claimed.state = state._replace(
             row_version=version,

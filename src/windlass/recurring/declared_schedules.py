@@ -67,7 +67,7 @@ class DeclaredSchedules:
 
     @property
     def as_declared(self) -> Declared:
-        """What a node says about them."""
+        """What a node stores about them."""
         return Declared(self.origin or None, self.digest)
 
     def declarations(self) -> Sequence[Declaration]:

@@ -83,7 +83,7 @@ def _log_refused(stored: schedules.Stored) -> None:
     for key, origin in sorted(stored.foreign.items()):
         logger.error(
             "schedule %s is not stored: application %s declares the same key; give key= to one of them, or remove it "
-            "if that application is no more: windlass schedule remove",
+            "if that application no longer exists: windlass schedule remove",
             key,
             origin or "without a name",
         )

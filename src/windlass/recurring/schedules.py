@@ -78,7 +78,7 @@ class Schedules(NamedTuple):
         return await adrive(self._steer("pause_schedule", schedules.pause, key))
 
     def resume(self, key: str) -> bool:
-        """Go on with the first tick after now; False if there is none such. What it missed is not caught up with."""
+        """Resume it with the first tick after now; return False if there is none. Missed ticks are not caught up on."""
         return drive(self._steer("resume_schedule", schedules.resume, key))
 
     async def aresume(self, key: str) -> bool:

@@ -19,7 +19,7 @@ logger = loggers.logger("windlass.schedules")
 
 MICROSECONDS: Final = 1_000_000
 LONGEST_SLEEP: Final = 5.0
-"""Seconds after which the store is asked for the next tick in any case."""
+"""Seconds after which the store is queried for the next tick in any case."""
 LEFT_TO_OTHERS: Final = 60.0
 """Seconds for which a schedule that cannot be planned here is left to other nodes."""
 NOT_OURS: Final = 0.1

@@ -56,7 +56,7 @@ class ScheduleUpkeep(Duty):
         return False
 
     async def daily(self) -> None:
-        """Plan schedules with a time zone anew, and delete what was retired long ago."""
+        """Recompute the ticks of schedules with a time zone, and delete schedules retired long ago."""
         after: str | None = ""
         while after is not None:
             planned = await self._lease.run(schedule_upkeep.replan, after)
@@ -64,6 +64,8 @@ class ScheduleUpkeep(Duty):
             if planned.moved:
                 shown = ", ".join(planned.moved[:10])
                 logger.info(
-                    "planned %d schedules anew by the present rules of time zones: %s", len(planned.moved), shown
+                    "recomputed the next ticks of %d schedules by current time zone rules: %s",
+                    len(planned.moved),
+                    shown,
                 )
         await self._lease.run(schedule_upkeep.delete_old)

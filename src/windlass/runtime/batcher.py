@@ -32,7 +32,7 @@ class Batcher(Generic[T, R]):
     async def _work(self) -> None:
         try:
             while self._waiting:
-                await asyncio.sleep(0)  # whoever is ready in this turn of the loop comes along
+                await asyncio.sleep(0)  # includes all callers that are ready in this turn of the loop
                 batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
                 await self._answer(batch)
         finally:

@@ -31,7 +31,7 @@ def forget(close: Callable[[], None]) -> None:
 
 
 def before_end(act: Callable[[], None]) -> None:
-    """Call `act` when only daemon threads are left, which end with the process."""
+    """Call `act` when only daemon threads remain, which end with the process."""
     _last_acts.append(act)
 
 

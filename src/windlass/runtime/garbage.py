@@ -16,7 +16,7 @@ YOUNG_OBJECTS = 20_000
 
 @contextmanager
 def seldom() -> Iterator[None]:
-    """Collect less often inside the block. A higher threshold, or a disabled collector, is left alone."""
+    """Collect less often inside the block. A higher threshold, or a disabled collector, is not changed."""
     before = gc.get_threshold()
     if before[0] == 0 or before[0] >= YOUNG_OBJECTS:
         yield

@@ -112,7 +112,7 @@ class _Call:
         callback()
 
     def end(self) -> None:
-        """Record that the thread has left an interrupted body, and call the callback."""
+        """Record that an interrupted body has ended on its thread, and call the callback."""
         with self._lock:
             self._over = True
             callback, self._when_ended = self._when_ended, None

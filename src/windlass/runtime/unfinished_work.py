@@ -1,4 +1,4 @@
-"""What commits of a node have left to be carried out by transactions of its own; a service of the node does it."""
+"""Work that commits of a node have left for later transactions, which a service of the node runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from windlass.runtime.service import Bell
 
 
 class UnfinishedWork:
-    """Collects what is left, and wakes the service that carries it out. From any thread."""
+    """Collects unfinished work, and wakes the service that carries it out. From any thread."""
 
     def __init__(self) -> None:
         self.bell = Bell()
@@ -17,7 +17,7 @@ class UnfinishedWork:
         self._left = NOTHING_UNFINISHED
 
     def add(self, left: Unfinished) -> None:
-        """Add what a commit has left."""
+        """Add unfinished work of a commit."""
         with self._lock:
             self._left |= left
         self.bell.ring()

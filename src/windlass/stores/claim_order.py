@@ -67,7 +67,7 @@ class Trust(NamedTuple):
     asked: frozenset[str]
     """Names of the gates that were checked."""
     counted: frozenset[str]
-    """Those of them that count permits."""
+    """Names of the checked gates that count permits."""
 
 
 class ClaimRequest(NamedTuple):

@@ -1,4 +1,4 @@
-"""The one seam for what belongs to a job's end: follow-ups, written by the transaction in which the job ends.
+"""The extension point for the end of a job: follow-ups, written by the transaction in which the job ends.
 
 Every plan that ends or revives jobs calls `end` once it has moved them. (Canceling a paused dead letter ends nothing:
 its follow-ups were written when the job failed.) A feature registers its follow-ups by the moves
@@ -23,9 +23,9 @@ class FollowUp(NamedTuple):
     moves: frozenset[Move]
     """The moves that it follows."""
     concerns: Callable[[Ended], bool]
-    """Whether it has something to write for a job; asked before the transaction, so it reads nothing.
+    """Whether it has something to write for a job; called before the transaction, so it reads nothing.
 
-    The completer does not ask about jobs that succeed, stored no options and called no service.
+    The completer does not call it for jobs that succeed, stored no options and called no service.
     """
     plan: Callable[[Dialect, Sequence[Ended]], Plan[Effects]]
     """Given the jobs that it concerns: each once, also when a commit whose answer was lost is tried again."""

@@ -18,7 +18,7 @@ SOON = 0.1
 
 
 class LeaseHolder:
-    """Takes a lease when its rhythm says so, and runs plans that write nothing once it is lost."""
+    """Takes a lease at the times of its rhythm, and runs plans that write nothing once it is lost."""
 
     def __init__(self, database: Database, name: str, node: Callable[[], str], seconds: float, rhythm: Rhythm) -> None:
         self._database = database

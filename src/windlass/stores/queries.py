@@ -123,7 +123,7 @@ def _folder(name: str) -> dict[str, Query]:
             for query in _parse(file.read_text(encoding="utf-8"), f"{name}/{file.name}"):
                 if query.name in found:
                     raise ValueError(
-                        f"statement {query.name!r} stands twice: in {found[query.name].source} and {query.source}"
+                        f"statement {query.name!r} is defined twice: in {found[query.name].source} and {query.source}"
                     )
                 found[query.name] = query
     return found

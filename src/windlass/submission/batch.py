@@ -38,7 +38,7 @@ class BatchStore(Protocol):
     """Stores batches: the `BatchLoader` of an application."""
 
     def load(self, batch: "Batch", resume: UUID | str | None) -> Verb[BatchHandle]:
-        """Store a batch and all of its children, or go on with one."""
+        """Store a batch and all of its children, or resume one."""
         ...
 
 
@@ -50,7 +50,7 @@ class BatchStep(NamedTuple):
     condition: BatchCondition | None = None
     """A condition of its own instead."""
     predicate: Callable[[BatchProgress], object] | None = None
-    """Of one that follows as `DECIDED`: called with the progress, before its body is entered."""
+    """Predicate of a `DECIDED` follower: called with the progress, before its body is entered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class ChildRows:
         self._job = job
         self._batch_id = batch_id
         self._correlation_id = correlation_id
-        """That of the batch, for children without their own."""
+        """Correlation id of the batch, for children without their own."""
         self._first: Call[Any] | None = None
         self._template: RowTemplate | None = None
 

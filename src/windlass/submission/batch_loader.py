@@ -40,7 +40,7 @@ class BatchLoader:
         """Returns the parts of the current store, which `windlass.testing` exchanges."""
 
     def load(self, batch: Batch, resume: UUID | str | None) -> Verb[BatchHandle]:
-        """Store a batch and all of its children, or go on with one that is still open."""
+        """Store a batch and all of its children, or resume one that is still open."""
         parts = self._parts()
         self._encoder.children(batch, "")  # refused before anything is stored
         if not isinstance(batch.items, Iterable):
@@ -185,7 +185,7 @@ class _Load:
                 if len(items) < self._size:
                     break
             yield from self._finish()
-        except JobStateError:  # it says what happened
+        except JobStateError:  # it describes what happened
             raise
         except BaseException as error:
             error.add_note(

@@ -1,4 +1,4 @@
-"""What a caller's commit has left to be written by transactions of its own, carried out before its verb returns."""
+"""Work that a caller's commit has left for later transactions, carried out before its verb returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Publish = Callable[[Sequence[Ended], Effects], object]
 
 
 def carry_out(access: Access, publish: Publish, left: Unfinished, follow_ups: FollowUps) -> Verb[int]:
-    """Carry out what is left of cascades and counts, part by part, and publish each; return how many jobs it moved."""
+    """Carry out the rest of cascades and counts, part by part, and publish each; return how many jobs it moved."""
     moved = 0
     while left:
         if left.operations:

@@ -33,7 +33,7 @@ class CallEncoder:
         self._most_bytes = most_bytes
         self.flows = FlowEncoder(self.row, most_bytes, Predicates(registry))
         self._templates: dict[tuple[int, str | None], tuple[JobOptions, RowTemplate]] = {}
-        """By identity of the options, which an entry keeps alive: comparing them would cost more than encoding."""
+        """Templates by identity of the options, which an entry keeps alive: comparing them costs more than encoding."""
 
     def rows(self, calls: Sequence[Call[Any] | Flow[Any]]) -> list[NewJob]:
         """Check and encode calls and flows; each job gets a new id."""

@@ -1,4 +1,4 @@
-"""How errors of this package speak of values and types."""
+"""The text of values and types in error messages of this package."""
 
 import dataclasses
 import inspect

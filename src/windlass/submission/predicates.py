@@ -22,7 +22,7 @@ class Predicates:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._of_job_modules: dict[str, Known] = {}
-        """Those that are admitted because of their module. Declared jobs do not go away."""
+        """Predicates that are admitted because of their module. Declared jobs do not go away."""
 
     def resolve(self, target: str) -> Resolution:
         """Resolve a stored name; raises `SerializationError` if its annotations cannot be resolved."""

@@ -48,7 +48,7 @@ class Drained:
     deferred: int = 0
     """Claimed just before their circuit opened; they wait until trials are allowed."""
     advanced: int = 0
-    """Claims of executions that go on with a later claim: after a wait, or for another part of their items."""
+    """Claims of executions that continue with a later claim: after a wait, or for another part of their items."""
     passed_over: int = 0
     """Of targets that this application does not know; they wait for a node that does."""
 

@@ -9,7 +9,7 @@ class Move(NamedTuple):
     """Something that can happen now."""
 
     make: Callable[[], str]
-    """Makes it happen, and says it in words."""
+    """Makes it happen, and describes it."""
 
 
 class World(Protocol):
@@ -39,8 +39,8 @@ class Story(NamedTuple):
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        told = [f"{number:3}. {line}" for number, line in enumerate(self.lines, 1)]
-        return "\n".join([*told, *(f"  => {problem}" for problem in self.problems)])
+        numbered = [f"{number:3}. {line}" for number, line in enumerate(self.lines, 1)]
+        return "\n".join([*numbered, *(f"  => {problem}" for problem in self.problems)])
 
 
 class Explored(NamedTuple):

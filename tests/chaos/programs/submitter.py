@@ -1,7 +1,7 @@
 """Submits jobs one by one, and may be killed at any moment: `python -m tests.chaos.programs.submitter URL MIX SEED
 FIRST LAST PER_SECOND`.
 
-Started again it goes on where the witness saw it last, and submits that one once more: after a kill nobody knows
+Started again it goes on where the witness saw it last, and submits that one once more: after a kill it is unknown
 whether it was stored, and the key decides.
 """
 
@@ -18,7 +18,7 @@ from windlass import StoreUnavailableError
 from windlass.domain.clock import monotonic
 
 PREFIX = "submitter-"
-PATIENCE = 0.2
+TIMEOUT = 0.2
 
 
 def last_accepted(first: int) -> int:
@@ -39,7 +39,7 @@ def main(url: str, mix: str, seed: str, first: str, last: str, per_second: str) 
             try:
                 handle = made.enqueue()
             except StoreUnavailableError:
-                pause.wait(PATIENCE)  # the key makes it safe to ask again
+                pause.wait(TIMEOUT)  # the key makes it safe to ask again
         say("accepted", handle.id, key_of(made) or NOTHING, f"{monotonic():.6f}")
         pause.wait(max(began + turn / float(per_second) - monotonic(), 0))
     app.close()

@@ -1,4 +1,4 @@
-"""Jobs of crash tests. They write down in a file what they do: a test need not take the store's word for it."""
+"""Jobs of crash tests. They record in a file what they do, so that a test need not rely on the store."""
 
 import asyncio
 import os
@@ -130,7 +130,7 @@ def raise_odd_text(number: int) -> None:
 
 
 def leave(number: int) -> None:
-    """A body that wants to end the process."""
+    """A body that tries to end the process."""
     write_down("ran", number)
     raise SystemExit(f"job {number} leaves")
 
@@ -179,7 +179,7 @@ async def mourn(result: JobResult) -> None:
 
 
 def attempt_number() -> int:
-    """Tell which attempt this is."""
+    """Record which attempt this is."""
     return JobContext.current().attempt
 
 

@@ -10,7 +10,7 @@ from windlass.stores.plans import executions, handoffs, items
 
 
 def _no_fence() -> None:
-    """A checkpoint is written whoever holds the claim."""
+    """Writes a checkpoint even if another node holds the claim."""
     sound = executions.checkpoint
 
     def checkpoint(dialect: Any, writes: Any) -> Plan[Any]:

@@ -1,4 +1,4 @@
-"""Somebody who loads a batch: `python -m tests.crash.programs.loader URL ITEMS CHUNK`. It prints `loaded ID`."""
+"""A program that loads a batch: `python -m tests.crash.programs.loader URL ITEMS CHUNK`. It prints `loaded ID`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Somebody who starts a job over: `python -m tests.crash.programs.retrier URL ID`. It prints `retried ID`."""
+"""A program that starts a job over: `python -m tests.crash.programs.retrier URL ID`. It prints `retried ID`."""
 
 import sys
 

@@ -97,7 +97,7 @@ def test_the_delay_of_retry_after_is_kept():
     assert copy.delay.total_seconds() == 0.01
 
 
-def test_groups_come_back_as_groups():
+def test_exception_groups_stay_groups():
     """J5.1: members count."""
     copy = through_the_channel(error_of("group"))
     assert isinstance(copy, ExceptionGroup)
@@ -105,7 +105,7 @@ def test_groups_come_back_as_groups():
 
 
 def test_circular_and_endless_chains_come_to_an_end():
-    """J5.3: whatever a body raises is put into words."""
+    """J5.3: every exception of a body gets a text."""
     first, second = ValueError("a"), ValueError("b")
     first.__cause__, second.__cause__ = second, first
     assert str(through_the_channel(first)) == "a"
@@ -117,7 +117,7 @@ def test_circular_and_endless_chains_come_to_an_end():
 
 
 @pytest.mark.parametrize("final", [DoNotRetry("stop"), StolenCardError(7, why="x")], ids=["do not retry", "marked"])
-def test_what_forbids_a_retry_comes_through_however_deep_it_is(final: Exception):
+def test_an_exception_that_forbids_retries_is_kept_at_any_depth(final: Exception):
     """J5.1, P4.1: a chain is cut short on its way, and not at what decides over the job."""
     exc: Exception = final
     for number in range(500):
@@ -138,8 +138,8 @@ except Exception as error:
     print(framed(raised(error))[4:].decode())
 """
     text = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    told = json.loads(text.replace("tests.support.process_bodies:", "not.loaded.here:"))
-    copy = rebuilt(msgspec.convert(told, Raised))
+    fields = json.loads(text.replace("tests.support.process_bodies:", "not.loaded.here:"))
+    copy = rebuilt(msgspec.convert(fields, Raised))
     assert type(copy).__name__ == "StolenCardError"
     assert type(copy).__module__ == "not.loaded.here"
     assert isinstance(copy, Exception)

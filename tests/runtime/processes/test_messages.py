@@ -41,7 +41,7 @@ def test_messages_come_out_as_they_went_in_however_they_are_cut(size: int):
         assert [decode(text) for piece in pieces for text in unframer.feed(piece)] == messages
 
 
-def test_what_is_no_message_is_refused_before_it_fills_the_memory():
+def test_an_invalid_message_is_refused_before_it_fills_the_memory():
     """J4.2: a body may write into descriptors that are not its own."""
     with pytest.raises(ValueError, match="a message of"):
         list(Unframer().feed(b"GET / HTTP/1.1\r\n"))

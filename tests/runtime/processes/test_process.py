@@ -167,7 +167,7 @@ async def test_a_fork_made_by_a_body_does_not_answer_for_it(pool: Pool):
 async def test_a_process_that_sends_an_invalid_message_is_killed(pool: Pool, caplog: pytest.LogCaptureFixture):
     """J7.4: no job waits for an answer that can no longer be understood."""
     with pytest.raises(WorkerLostError, match="was killed by SIGKILL"):
-        await asyncio.wait_for(pool.run(call(bodies.speak_out_of_turn)), 90)
+        await asyncio.wait_for(pool.run(call(bodies.send_unexpected_message)), 90)
     assert "sent an invalid message" in caplog.text
 
 
@@ -196,7 +196,7 @@ async def test_a_body_runs_in_a_separate_process(pool: Pool):
 
 
 async def test_memory_is_limited_and_running_out_of_it_is_a_failure_like_others():
-    """J4.2: MemoryError, said by the process itself, which is then replaced."""
+    """J4.2: MemoryError, reported by the process itself, which is then replaced."""
     pool = pool_with(memory_bytes=256 * MEBIBYTE)
     first = await pool.result(bodies.pid)
     assert await pool.result(bodies.allocate, 20) == str(20 * MEBIBYTE)

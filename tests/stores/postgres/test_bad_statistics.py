@@ -156,7 +156,7 @@ def sorts_of(plan: dict[str, Any], limited: bool = False) -> list[str]:
     return found + [text for part in plan.get("Plans", ()) for text in sorts_of(part, limited)]
 
 
-def test_no_statement_reads_a_growing_table_whatever_statistics_say(at_a_moment: psycopg.Connection[Any]):
+def test_no_statement_scans_a_growing_table_whatever_its_statistics(at_a_moment: psycopg.Connection[Any]):
     """Design §3: rows are looked up by an index or read in its order, also where a table was empty lately."""
     statements = Statements()
     leading = dict(at_a_moment.execute(LEADING).fetchall())
@@ -255,7 +255,7 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
         carry_out(connection, name, step())
 
 
-def test_what_a_burst_costs_does_not_depend_on_statistics(at_a_moment: psycopg.Connection[Any]):
+def test_the_cost_of_a_burst_does_not_depend_on_statistics(at_a_moment: psycopg.Connection[Any]):
     """J3.1, J4.1: plans that were made before a burst touch as many buffers and rows as plans that were made for it."""
     prepare(at_a_moment)
     for text in JOBS.split(";"):

@@ -69,7 +69,7 @@ async def test_the_commit_that_goes_along_has_happened_when_the_answer_is_there(
 
 
 @pytest.mark.parametrize(("change", "why"), [(7, "at_once"), (13, "refused at the commit")])
-async def test_an_error_of_the_statement_or_of_its_commit_leaves_nothing_and_a_sound_connection(
+async def test_a_failed_statement_or_commit_stores_nothing_and_keeps_the_connection_usable(
     database: Database, clean_pg_url: str, change: int, why: str
 ):
     """J2.1, J7.8: also one that only the commit can find; the next plan uses the same session."""

@@ -39,7 +39,7 @@ FROM generate_series(%s::bigint, %s::bigint) AS n
 
 
 class Table:
-    """A table of jobs of which most have ended, all visible to somebody."""
+    """A table of jobs of which most have ended, all visible to some transaction."""
 
     def __init__(self, url: str, connection: psycopg.Connection[Any], database: Database) -> None:
         self.url = url
@@ -99,7 +99,7 @@ def table(postgres_server: PostgresServer) -> Iterator[Table]:
 
 
 def test_a_look_counts_the_entries_it_walks_over(table: Table):
-    """J3.1: that many tell that low-water marks are worth while; from the marks on there are few."""
+    """J3.1: that many show that low-water marks are worth while; from the marks on there are few."""
     whole = table.look({})
     assert len(whole.heads) == len(LEVELS)
     assert DEAD <= whole.walked < 2 * DEAD
@@ -129,7 +129,7 @@ def test_a_look_from_the_marks_touches_no_buffers_of_ended_jobs(table: Table):
     assert from_marks < 150
 
 
-def test_claims_from_the_marks_bring_every_job_once_and_in_order(table: Table):
+def test_claims_from_the_marks_return_every_job_once_and_in_order(table: Table):
     """J3.1: what a mark leaves out is dead, so the order is that of claims from the first entry."""
     table.store(FIRST_LIVE + LIVE, FIRST_LIVE + LIVE + 399)
     found: list[Claim] = []

@@ -139,7 +139,7 @@ def revives_after_it_has_waited(bench: Workbench, url: str) -> None:
     assert_counted(bench, flow.group)
 
 
-def test_settlement_waits_for_the_group_and_leaves_nothing(bench: Workbench, clean_pg_url: str):
+def test_settlement_waits_for_the_group_and_counts_everything(bench: Workbench, clean_pg_url: str):
     """J8.3: it sees what the other transaction has counted, and decides."""
     settles_after_it_has_waited(bench, clean_pg_url)
 
@@ -149,7 +149,7 @@ def test_retry_waits_for_the_group_of_its_job(bench: Workbench, clean_pg_url: st
     revives_after_it_has_waited(bench, clean_pg_url)
 
 
-def test_settlements_at_once_count_what_is_noted_once(bench: Workbench, clean_pg_url: str):
+def test_concurrent_settlements_count_each_note_once(bench: Workbench, clean_pg_url: str):
     """J8.3: of several processes, one finds the notes; the join is released once."""
     flow = joined(bench, RACERS)
     claims = list(claims_of(bench).values())

@@ -63,13 +63,11 @@ def test_new_keys_and_changes_of_their_resource_cause_no_deadlock(bench: Workben
     while claims := bench.claim():
         for claimed in claims:
             assert bench.succeed(claimed)
-    bench.database.close()  # sessions that have ended have told theirs
+    bench.database.close()  # sessions that have ended have reported theirs
     assert deadlocks(clean_pg_url) == before
 
 
-def test_a_key_that_another_claim_creates_at_the_same_moment_is_left_to_the_next_claim(
-    bench: Workbench, clean_pg_url: str
-):
+def test_jobs_of_a_key_that_a_concurrent_claim_creates_wait_for_the_next_claim(bench: Workbench, clean_pg_url: str):
     """J6.2: never claimed past its gate, and not waited for out of order."""
     bench.database.run(limits.configure_resource, "stripe", Limit(1, None, None, SECOND))
     lane = Lane("stripe", "acme")
@@ -79,7 +77,7 @@ def test_a_key_that_another_claim_creates_at_the_same_moment_is_left_to_the_next
         counts: list[int] = []
         claimer = threading.Thread(target=lambda: counts.append(len(bench.claim())))
         claimer.start()  # it finds the key missing, and waits for the resource
-        _until_somebody_waits(clean_pg_url)
+        _until_a_session_waits(clean_pg_url)
         rival.execute(
             "INSERT INTO windlass_gate (name, cap, in_use, retry_us, used_at) VALUES (%s, 1, 1, 1, 0)",
             (lane.resource_gate,),
@@ -96,7 +94,7 @@ def _leave(dialect: object, gate: str) -> Plan[None]:
     yield Step("count_more", {"name": gate, "change": -1})
 
 
-def _until_somebody_waits(url: str) -> None:
+def _until_a_session_waits(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for _ in range(10_000):
             waiting = connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone()

@@ -18,7 +18,7 @@ from windlass.stores.open import open_database
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 LISTENING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()"
 
-Heard = queue.SimpleQueue[tuple[str, str]]
+Received = queue.SimpleQueue[tuple[str, str]]
 
 
 @pytest.fixture
@@ -58,49 +58,49 @@ def listeners(url: str) -> list[int]:
         return [pid for (pid,) in connection.execute(LISTENING).fetchall()]
 
 
-def into(heard: Heard) -> Callable[[str, str], None]:
-    return lambda channel, payload: heard.put((channel, payload))
+def into(received: Received) -> Callable[[str, str], None]:
+    return lambda channel, payload: received.put((channel, payload))
 
 
 def test_all_notifications_are_received_in_order(database: Database, loop: asyncio.AbstractEventLoop | None):
-    """J3.6: also what comes in one go, and whatever the words are."""
-    heard: Heard = queue.SimpleQueue()
-    wakeups = database.listen(into(heard), loop)
+    """J3.6: also several at once, and any payload."""
+    received: Received = queue.SimpleQueue()
+    wakeups = database.listen(into(received), loop)
     for number in range(200):
         database.notify(WORK, f"ünï {number}")
-    assert [heard.get(timeout=90) for _ in range(200)] == [(WORK, f"ünï {number}") for number in range(200)]
+    assert [received.get(timeout=90) for _ in range(200)] == [(WORK, f"ünï {number}") for number in range(200)]
     wakeups.close()
 
 
 def test_a_callback_that_fails_does_not_end_the_listening(database: Database, loop: asyncio.AbstractEventLoop | None):
     """J3.6: after any payload the next notification is received."""
-    heard: Heard = queue.SimpleQueue()
+    received: Received = queue.SimpleQueue()
 
     def fail_once(channel: str, payload: str) -> None:
-        heard.put((channel, payload))
+        received.put((channel, payload))
         if payload == "bad":
             raise ValueError(payload)
 
     wakeups = database.listen(fail_once, loop)
     database.notify(WORK, "bad")
     database.notify(WORK, "good")
-    assert [heard.get(timeout=90)[1] for _ in range(2)] == ["bad", "good"]
+    assert [received.get(timeout=90)[1] for _ in range(2)] == ["bad", "good"]
     wakeups.close()
 
 
 def test_after_a_lost_connection_it_listens_again_and_reports_that_anything_may_have_changed(
     database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
 ):
-    """J3.6, J7.8: notifications sent meanwhile are lost, so the callback is told that anything may have changed."""
-    heard: Heard = queue.SimpleQueue()
-    wakeups = database.listen(into(heard), loop)
+    """J3.6, J7.8: notifications sent meanwhile are lost, so the callback is called as if anything had changed."""
+    received: Received = queue.SimpleQueue()
+    wakeups = database.listen(into(received), loop)
     for _ in range(2):
         (listener,) = listeners(pg_url)
         with psycopg.connect(pg_url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s)", (listener,))
-        assert heard.get(timeout=90) == ("", "")
+        assert received.get(timeout=90) == ("", "")
         database.notify(WORK, "again")
-        assert heard.get(timeout=90) == (WORK, "again")
+        assert received.get(timeout=90) == (WORK, "again")
     wakeups.close()
 
 
@@ -108,25 +108,27 @@ def test_a_closed_listener_receives_nothing_and_keeps_no_session(
     database: Database, pg_url: str, loop: asyncio.AbstractEventLoop | None
 ):
     """J7.6: closing twice is fine."""
-    heard: Heard = queue.SimpleQueue()
-    wakeups = database.listen(into(heard), loop)
+    received: Received = queue.SimpleQueue()
+    wakeups = database.listen(into(received), loop)
     assert len(listeners(pg_url)) == 1
     wakeups.close()
     wakeups.close()
     until(lambda: not listeners(pg_url), "the session to end")
     database.notify(WORK, "nobody")
-    assert heard.empty()
+    assert received.empty()
 
 
 async def test_a_listener_on_a_loop_does_not_block_it(database: Database):
     """J3.6: opened from the loop itself, it must not wait for what only that loop can bring about."""
-    loop, heard = asyncio.get_running_loop(), asyncio.Queue[str]()
+    loop, received = asyncio.get_running_loop(), asyncio.Queue[str]()
     thread = threading.get_ident()
-    wakeups = database.listen(lambda _, payload: heard.put_nowait(f"{payload} {threading.get_ident() == thread}"), loop)
-    while heard.empty():
+    wakeups = database.listen(
+        lambda _, payload: received.put_nowait(f"{payload} {threading.get_ident() == thread}"), loop
+    )
+    while received.empty():
         await database.anotify(WORK, "here")
         await asyncio.wait({asyncio.create_task(asyncio.sleep(0.02))})
-    assert await heard.get() == "here True"
+    assert await received.get() == "here True"
     wakeups.close()
     await database.aclose_loop()
 

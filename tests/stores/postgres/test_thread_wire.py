@@ -86,7 +86,7 @@ def test_a_refused_copy_raises_the_reason(pg_url: str, text: bytes):
         pool.release(again)
 
 
-def test_a_copy_whose_lines_cannot_be_made_stores_nothing_and_gives_its_connection_up(pg_url: str):
+def test_a_failed_copy_stores_nothing_and_closes_its_connection(pg_url: str):
     """J1.1: the server waits for more lines then, and would take the next statement for one."""
 
     def lines() -> Iterator[str]:
@@ -106,7 +106,7 @@ def test_a_copy_whose_lines_cannot_be_made_stores_nothing_and_gives_its_connecti
         pool.release(again)
 
 
-def test_what_gets_no_answer_in_time_is_given_up_with_its_connection(pg_url: str):
+def test_a_statement_without_an_answer_in_time_fails_and_closes_its_connection(pg_url: str):
     """J7.8: no caller waits for ever."""
     with pool_of(pg_url) as pool:
         taken = completed(pool.acquire())
@@ -118,20 +118,20 @@ def test_what_gets_no_answer_in_time_is_given_up_with_its_connection(pg_url: str
         assert taken.connection.closed
 
 
-def test_a_line_that_falls_silent_while_much_is_sent_is_given_up(proxy: TcpProxy):
+def test_a_connection_that_becomes_silent_during_a_large_write_fails(proxy: TcpProxy):
     """J7.8: also when it is the other side that reads no more."""
     with pool_of(proxy.unpooled_url) as pool:
         taken = completed(pool.acquire())
         completed(taken.script("CREATE TABLE t (n int)"))
-        proxy.fall_silent()
+        proxy.stop_forwarding()
         taken.set_timeout(0.5)
         with pytest.raises(TimeoutError, match="no answer in time"):
             completed(taken.copy(COPY, ["1\n" * 10_000_000] * 10))
         pool.release(taken)
         assert taken.connection.closed
-        proxy.speak_again()
+        proxy.forward_again()
 
 
-def test_what_waits_for_a_loop_cannot_be_run_by_a_thread():
+def test_a_coroutine_that_waits_for_a_loop_cannot_be_run_by_a_thread():
     with pytest.raises(AssertionError, match="event loop"):
         completed(asyncio.sleep(0))

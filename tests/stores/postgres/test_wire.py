@@ -95,7 +95,7 @@ async def test_every_kind_of_value_is_returned_at_the_first_and_at_every_later_u
             assert await wire.execute(statement, {"a": a, "b": b, "c": c}) == [(a, b, c, a is None)]
 
 
-async def test_what_is_asked_for_is_what_comes(pg_url: str):
+async def test_results_have_the_kind_of_the_statement(pg_url: str):
     """Design §3: rows, a row, no row, a count."""
     async with wired(pg_url) as wire:
         three = b"SELECT n FROM generate_series(1, 3) n WHERE n > $1::int"
@@ -133,7 +133,7 @@ async def test_nothing_is_prepared_behind_a_pooler_and_no_more_than_enough_elsew
         assert await wire.execute(PREPARED, {"one": 1}) == (MOST_PREPARED,)
 
 
-async def test_what_always_begins_a_transaction_is_prepared_too(pg_url: str):
+async def test_a_statement_that_is_sent_with_begin_is_prepared_too(pg_url: str):
     """Design §4: most plans begin with the same statement, and it is always sent along with the begin."""
     async with wired(pg_url) as wire:
         counts = []
@@ -181,7 +181,7 @@ async def committed(wire: Wire, statement: Statement) -> None:
 
 @pytest.mark.parametrize(("text", "error"), ERRORS, ids=[error.__name__ + text[:6] for text, error in ERRORS])
 @pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
-async def test_errors_are_those_of_the_driver_and_leave_the_connection_in_order(
+async def test_errors_are_those_of_the_driver_and_keep_the_connection_usable(
     pg_url: str, text: str, error: type[Exception], pooled: bool
 ):
     """J7.8: by their class is decided what is tried again, what is refused, and what means that the store is gone."""
@@ -215,7 +215,7 @@ async def test_a_text_with_nul_is_refused_and_not_cut_off(pg_url: str, value: st
 
 
 @pytest.mark.parametrize("within", ["nothing", "begin", "transaction"])
-async def test_a_cancelled_wait_stops_the_server_and_leaves_no_answer_behind(pg_url: str, within: str):
+async def test_a_cancelled_wait_cancels_the_statement_and_discards_its_answer(pg_url: str, within: str):
     """J7.8: the next user of the connection must not get the answer of the one before."""
     async with wired(pg_url) as wire:
         pid = await wire.execute(PID, {})
@@ -242,7 +242,7 @@ async def test_a_statement_without_an_answer_is_given_up_in_time_and_stopped(pg_
         pool.release(wire)
 
 
-async def test_a_caller_waits_for_a_busy_pool_but_not_for_ever(pg_url: str):
+async def test_a_caller_waits_a_limited_time_for_a_busy_pool(pg_url: str):
     """J7.8: places are bounded, and so is the wait for one."""
     async with connections(pg_url, timeout=0.5) as pool:
         wires = [await pool.acquire() for _ in range(MOST_CONNECTIONS)]
@@ -304,7 +304,7 @@ NOTICE = b"SWARNING\0C57P02\0Mthe server goes down\0\0"
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_last_message_of_a_server_does_not_hide_that_the_connection_is_lost(pg_url: str, loop: str):
-    """J7.8: words and reset are found on the line together, as when a server is shot; some loops show that once."""
+    """J7.8: a last message and the reset arrive together, as when a server is killed; some loops report that once."""
 
     async def ask(proxy: TcpProxy) -> None:
         async with wired(proxy.url, pooled=True) as wire:

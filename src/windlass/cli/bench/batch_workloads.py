@@ -89,7 +89,7 @@ def _drain(scratch: Scratch, load: Load, job: str, processes: int = PROCESSES) -
 
 
 def check_batch(handle: BatchHandle, children: int, run: Drained) -> list[str]:
-    """Return what is wrong with a batch, which has ended with its last child."""
+    """Return the errors of a batch, which must have ended with its last child."""
     progress = handle.progress()
     return differences(
         ("children", children, progress.total),

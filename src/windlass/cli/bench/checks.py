@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
 
 
 Check = Callable[[Evidence], list[str]]
-"""Answers what is wrong."""
+"""Returns the errors of a run."""
 
 
 def check(evidence: Evidence) -> list[str]:

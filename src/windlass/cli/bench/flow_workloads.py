@@ -56,7 +56,7 @@ def drain_group(scratch: Scratch, load: Load) -> Measure:
 
 
 def check_join(join: Job, members: int) -> list[str]:
-    """Return what is wrong with a join, which runs once and gets the results of all members."""
+    """Return the errors of a join, which must run once and get the results of all members."""
     return differences(("attempts of the join", 1, join.attempts), ("results that it got", members, join.result))
 
 

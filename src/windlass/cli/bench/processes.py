@@ -82,7 +82,7 @@ class Children:
         self._follow(lambda: len(self._all("ready")) == len(self._children))
 
     def wait_for(self, expected: int) -> float:
-        """Follow until so many jobs have ended, and return when the last one did; the children go on."""
+        """Wait until that many jobs have ended, and return the time of the last end; the children continue."""
         self._follow(lambda: self._count() >= expected)
         return max(float(one["last"]) for one in self._all("count"))
 

@@ -77,7 +77,7 @@ class Stores(NamedTuple):
 
 @contextmanager
 def open_stores(url: str | None) -> Iterator[Stores]:
-    """The store given, or a durable PostgreSQL of our own; and SQLite where a workload asks for it."""
+    """The given store, or a durable PostgreSQL of our own; and SQLite where a workload requires it."""
     with ExitStack() as stack:
         sqlite = SqliteScratch(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-bench-"))))
         if url in MEMORY:

@@ -14,7 +14,7 @@ WIDTH = 40
 
 
 def steering(presenter: Presenter, shop: Shop) -> SceneJobs:
-    """A job that says how far it is, and sets off another when it is done; and one that is stopped half way."""
+    """A job that reports progress, and starts another when it is done; and one that is stopped half way."""
     presenter.scene(
         5,
         "Watching and steering",

@@ -15,7 +15,7 @@ OPEN_WAIT: Final = 2.0
 
 
 def dead_letters(presenter: Presenter, shop: Shop) -> None:
-    """Jobs that fail for good are kept with their reason, grouped, and started over once the cause is gone."""
+    """Jobs that fail for good are kept with their reason, grouped, and started over once the cause is fixed."""
     presenter.scene(
         8,
         "Dead letters",
@@ -40,7 +40,7 @@ def dead_letters(presenter: Presenter, shop: Shop) -> None:
 
 
 def open_circuit(presenter: Presenter, shop: Shop) -> SceneJobs:
-    """A service that is down is left alone: its jobs wait without spending attempts, and trials find it back."""
+    """A service that is down gets no calls: its jobs wait without spending attempts, until trials succeed."""
     presenter.scene(
         10,
         "A service that is down",

@@ -39,7 +39,7 @@ class BankTimeoutError(Exception):
 
 
 def collect(order: int) -> str:
-    """Collect money from a bank that answers only when asked often enough."""
+    """Collect money from a bank that answers only after several requests."""
     attempt = JobContext.current().attempt
     if attempt <= FAILURES:
         raise BankTimeoutError(f"no answer for order {order}")
@@ -58,7 +58,7 @@ async def pack(parcel: int) -> str:
 
 
 async def print_run(pages: int) -> int:
-    """Print pages, and say how far it is."""
+    """Print pages, and report progress."""
     context = JobContext.current()
     for page in range(1, pages + 1):
         await asyncio.sleep(PRINTING)

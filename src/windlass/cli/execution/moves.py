@@ -8,7 +8,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli.confirmation import confirm
-from windlass.cli.job.moves import CODES, negated, some_ids, tell_moved
+from windlass.cli.job.moves import CODES, negated, print_moved, some_ids
 from windlass.cli.parameters import on_application, tenant_option, yes_option
 from windlass.cli.short_ids import full_execution_id
 from windlass.domain.control_characters import visible
@@ -57,7 +57,7 @@ def pause(app: Windlass, ids: list[str], tenant: str) -> None:
 @some_ids
 @tenant_option
 def resume(app: Windlass, ids: list[str], tenant: str) -> None:
-    """Let paused executions go on.
+    """Resume paused executions.
 
     \b
         windlass execution resume 0198c0de-0000-7000-8000-000000000001
@@ -88,7 +88,7 @@ def _each(
             reason = f"{error.principal} may not {error.action} it: {error.why}"
         refused += bool(reason)
         text = f"{negated(done)}: {reason}" if reason else done
-        tell_moved(str(handle.id), text, "yellow" if reason else "green")
+        print_moved(str(handle.id), text, "yellow" if reason else "green")
     if refused:
         raise SystemExit(1)
 

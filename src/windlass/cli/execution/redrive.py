@@ -8,7 +8,7 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli.confirmation import confirm
-from windlass.cli.job.moves import tell_moved
+from windlass.cli.job.moves import print_moved
 from windlass.cli.output import note, write_json
 from windlass.cli.parameters import dry_run_option, json_option, on_application, tenant_option, yes_option
 from windlass.cli.short_ids import full_execution_id, job_id
@@ -81,7 +81,7 @@ def command(
         write_json(done)
         return
     moved = "" if to_version is None else f", with version {done.pipeline_version}"
-    tell_moved(key, f"re-driven from step {done.cursor}{moved}", "green")
+    print_moved(key, f"re-driven from step {done.cursor}{moved}", "green")
 
 
 def _dry_run(plan: RedrivePlan, to_version: str | None, *, as_json: bool) -> None:

@@ -80,7 +80,7 @@ class _UnalignedRow(NamedTuple):
 def draw(
     graph: FlowGraph, width: int, now: datetime, *, focus: UUID | None = None, most_members: int = MOST_MEMBERS
 ) -> list[DrawnLine]:
-    """Return the picture of a flow, at most so many columns wide; `focus` is the job that was asked for."""
+    """Return the picture of a flow, at most so many columns wide; `focus` is the requested job."""
     rows: list[_UnalignedRow] = []
     for line in outline(graph):
         rows += _line(folded(line, most_members, MOST_STEPS, focus), (), ())
@@ -210,9 +210,9 @@ class _RowColumns:
         if self._ids:
             spans.append(Span(f"  {self._ids[node.id]}", THIN))
         spans += [Span("  "), Span(node.status.value, style)]
-        said = detail(node, self._now)
-        if said:
-            spans += [Span(" " * (_STATUS - len(node.status.value) + 2)), Span(said, _detail_style(node))]
+        text = detail(node, self._now)
+        if text:
+            spans += [Span(" " * (_STATUS - len(node.status.value) + 2)), Span(text, _detail_style(node))]
         return spans
 
     def _name_style(self, node: FlowNode) -> str:

@@ -119,7 +119,7 @@ class _Layout:
         alike = {name_of(node): clean(node.target) for node in shown}
         self._short = len(alike) == len({node.target for node in shown})
         wanted = [
-            max(len(self._name(node)) * NAME_SIZE * MONO_WIDTH, len(self._said(node)) * SMALL * PLAIN_WIDTH)
+            max(len(self._name(node)) * NAME_SIZE * MONO_WIDTH, len(self._state(node)) * SMALL * PLAIN_WIDTH)
             for node in shown
         ]
         self._width = min(max(_NARROWEST, ICON_ROOM + 14 + max(wanted, default=0)), _WIDEST)
@@ -127,16 +127,16 @@ class _Layout:
     def _name(self, node: FlowNode) -> str:
         return name_of(node) if self._short else clean(node.target)
 
-    def _said(self, node: FlowNode) -> str:
+    def _state(self, node: FlowNode) -> str:
         """Return a job's state; of a failure only the class, since its box is small."""
-        said = detail(node, self._now).rpartition(": ")[2]
-        return " · ".join(part for part in (node.status.value.lower(), said) if part)
+        details = detail(node, self._now).rpartition(": ")[2]
+        return " · ".join(part for part in (node.status.value.lower(), details) if part)
 
     def _step(self, step: OutlineStep) -> PictureBlock:
         if isinstance(step.content, FlowNode):
             node = step.content
             tooltip = f"{clean(node.target)}\n{node.id}\n{node.status.value} {detail(node, self._now)}".rstrip()
-            return job_box(node.status, self._name(node), self._said(node), tooltip, self._width)
+            return job_box(node.status, self._name(node), self._state(node), tooltip, self._width)
         if isinstance(step.content, FlowGroup):
             return self._group(step, step.content)
         return self._fold(step.content)
@@ -150,8 +150,8 @@ class _Layout:
         members = [self.line(member) for member in step.members]
         if step.folded is not None:
             members.append(self._fold(step.folded))
-        said = group_summary(group)
-        inner = max([*(block.width for block in members), len(said) * SMALL * PLAIN_WIDTH + 8])
+        text = group_summary(group)
+        inner = max([*(block.width for block in members), len(text) * SMALL * PLAIN_WIDTH + 8])
         width = inner + 2 * PADDING
         height = HEADER + sum(block.height for block in members) + DOWN * (len(members) - 1) + PADDING
         jobs = counts_of([self._nodes[member] for member in group.members])
@@ -160,7 +160,7 @@ class _Layout:
         def draw(x: float, y: float) -> list[str]:
             elements = [
                 frame(x, y, width, height, color),
-                label(said, x + PADDING, y + 19, bold=True),
+                label(text, x + PADDING, y + 19, bold=True),
                 *bar(jobs, x + PADDING, y + 25, inner, 3),
             ]
             down = y + HEADER
@@ -242,9 +242,9 @@ class _StepRow:
             if number and not (self._fork and number == len(self.steps) - 1):
                 before = self.starts[number - 1] + self.steps[number - 1].width
                 elements.append(arrow(f"M{x + before:g} {y + self.axis:g}H{x + start:g}"))
-                said = LABELS[self._kinds[number - 1]]
-                if said:
-                    elements.append(label(said, x + (before + start) / 2 - 3, y + self.axis - 7, anchor="middle"))
+                text = LABELS[self._kinds[number - 1]]
+                if text:
+                    elements.append(label(text, x + (before + start) / 2 - 3, y + self.axis - 7, anchor="middle"))
             elements += block.draw(x + start, y + self.axis - block.axis)
         return elements
 
@@ -264,10 +264,10 @@ class _Branches:
         for number, branch in reversed(self._branches):
             block, step = layout.line(branch.line), self._row.steps[number]
             stem = self._row.starts[number] + step.width / 2
-            said = branch_label(branch)
-            left = stem + max(LABELLED, len(said) * SMALL * PLAIN_WIDTH + 28)
+            text = branch_label(branch)
+            left = stem + max(LABELLED, len(text) * SMALL * PLAIN_WIDTH + 28)
             leaves = self._row.axis - step.axis + step.height
-            found.append(_Branch(block, said, stem, leaves, left, down))
+            found.append(_Branch(block, text, stem, leaves, left, down))
             self.right, self.bottom = max(self.right, left + block.width), down + block.height
             down = self.bottom + DOWN
         return found
@@ -276,8 +276,8 @@ class _Branches:
 class _Branch:
     """A branch and its place, relative to its row."""
 
-    def __init__(self, block: PictureBlock, said: str, stem: float, leaves: float, left: float, top: float) -> None:
-        self._block, self._said = block, said
+    def __init__(self, block: PictureBlock, text: str, stem: float, leaves: float, left: float, top: float) -> None:
+        self._block, self._text = block, text
         self._stem, self._leaves, self._left, self._top = stem, leaves, left, top
 
     def __call__(self, x: float, y: float) -> list[str]:
@@ -285,6 +285,6 @@ class _Branch:
         path = f"M{stem:g} {y + self._leaves:g}V{end - 10:g}Q{stem:g} {end:g} {stem + 10:g} {end:g}H{x + self._left:g}"
         return [
             arrow(path, dashed=True),
-            label(self._said, stem + 14, end - 7),
+            label(self._text, stem + 14, end - 7),
             *self._block.draw(x + self._left, y + self._top),
         ]

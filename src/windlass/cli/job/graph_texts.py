@@ -1,4 +1,4 @@
-"""What the pictures of a flow say: names, states, counts, times. Nothing in them acts on a terminal."""
+"""The texts in pictures of a flow: names, states, counts, times. Nothing in them acts on a terminal."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SHORTEST = 6
 
 
 def branch_label(branch: OutlineBranch) -> str:
-    """Return what a branch is called: `is_low_risk`, `on failure: tell support`; nothing for a plain step."""
-    kind, said = LABELS[branch.kind], clean(branch.label)
-    said = said if len(said) <= MOST_OF_A_LABEL else f"{said[: MOST_OF_A_LABEL - 1]}…"
-    if not said or not kind:
+    """Return what a branch is called: `is_low_risk`, `on failure: notify support`; nothing for a plain step."""
+    kind, text = LABELS[branch.kind], clean(branch.label)
+    text = text if len(text) <= MOST_OF_A_LABEL else f"{text[: MOST_OF_A_LABEL - 1]}…"
+    if not text or not kind:
         return kind
-    return said if branch.kind == "when" else f"{kind}: {said}"
+    return text if branch.kind == "when" else f"{kind}: {text}"
 
 
 def clean(text: str | None) -> str:
@@ -43,7 +43,7 @@ def name_of(node: FlowNode) -> str:
 
 
 def detail(node: FlowNode, now: datetime) -> str:
-    """Return what there is to say about a job's state: how long it ran, why it failed, when it is due."""
+    """Return the details of a job's state: how long it ran, why it failed, when it is due."""
     if node.progress is not None:
         ended = node.progress.completed + node.progress.failed
         failed = f", {node.progress.failed:,} failed" if node.progress.failed else ""

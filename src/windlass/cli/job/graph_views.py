@@ -51,7 +51,7 @@ class GraphView(Protocol):
 
 
 def graph_view(clock: Clock, focus: UUID) -> GraphView:
-    """Return the view for standard output; `focus` is the job that was asked for."""
+    """Return the view for standard output; `focus` is the requested job."""
     return DrawnGraphView(clock, focus) if drawn() else PlainGraphView()
 
 

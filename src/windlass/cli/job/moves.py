@@ -123,7 +123,7 @@ def retry(
         windlass job retry --all-failed --queue billing --since 2h --dry-run
     """
     if bool(ids) == all_failed:
-        raise click.UsageError("name jobs by their ids, or say --all-failed", context)
+        raise click.UsageError("name jobs by their ids, or give --all-failed", context)
     if all_failed:
         _retry_all(app, limit, filters, dry_run=dry_run, yes=yes)
         return
@@ -172,16 +172,16 @@ def each_job(
         except NotAuthorizedError as error:
             moved, reason = False, f"{error.principal} may not {error.action} it: {error.why}"
         if moved:
-            tell_moved(job, done, "green")
+            print_moved(job, done, "green")
         else:
             refused += 1
-            tell_moved(job, f"{negated(done)}: {reason or _reason(app, job, why_not)}", "yellow")
+            print_moved(job, f"{negated(done)}: {reason or _reason(app, job, why_not)}", "yellow")
     if refused:
         raise SystemExit(1)
 
 
 def negated(done: str) -> str:
-    """Return what is said of a job with which that was not done."""
+    """Return the reason why a move of a job was refused."""
     return done.replace("would be", "would not be") if done.startswith("would") else f"not {done}"
 
 
@@ -214,7 +214,7 @@ def why_not_paused(status: JobStatus) -> str:
     return f"it has ended ({status})" if status in TERMINAL else f"it is {status} now"
 
 
-def tell_moved(job: str, text: str, style: str) -> None:
+def print_moved(job: str, text: str, style: str) -> None:
     """Write what became of a job."""
     if drawn():
         from rich.text import Text

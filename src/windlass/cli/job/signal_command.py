@@ -44,7 +44,7 @@ def command(
         windlass job signal order:7:approved --reject "out of stock" --payload '{"until": "May"}'
     """
     if approve and reject is not None:
-        raise click.UsageError("say --approve or --reject, not both", context)
+        raise click.UsageError("give --approve or --reject, not both", context)
     value = _payload(payload)
     if reject is not None:
         count = app.signal(key, rejected(reject, value))

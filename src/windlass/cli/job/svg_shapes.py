@@ -72,8 +72,8 @@ def cut(text: str, room: float, letter: float) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def job_box(status: JobStatus, name: str, said: str, tooltip: str, width: float) -> PictureBlock:
-    """Return the box of a job: a sign, its name, and below it what there is to say. One that never runs is hollow."""
+def job_box(status: JobStatus, name: str, state: str, tooltip: str, width: float) -> PictureBlock:
+    """Return the box of a job: an icon, its name, and its state below it. One that never runs is hollow."""
     hollow, fill = status is JobStatus.CANCELED, FILLS[status]
     ink = TEXT if hollow else "#fff"
     body = f'fill="none" stroke="{fill}" stroke-width="1.5" stroke-dasharray="4 3"' if hollow else f'fill="{fill}"'
@@ -86,7 +86,7 @@ def job_box(status: JobStatus, name: str, said: str, tooltip: str, width: float)
             f'font-family="{MONO}" font-weight="600"',
             13,
         ),
-        (cut(said, width - ICON_ROOM - 10, SMALL * PLAIN_WIDTH), 13.0, 'fill-opacity="0.9"' if not hollow else "", 11),
+        (cut(state, width - ICON_ROOM - 10, SMALL * PLAIN_WIDTH), 13.0, 'fill-opacity="0.9"' if not hollow else "", 11),
     ]
 
     def draw(x: float, y: float) -> list[str]:

@@ -31,7 +31,7 @@ def pause(app: Windlass, key: str) -> None:
 @on_application
 @click.argument("key")
 def resume(app: Windlass, key: str) -> None:
-    """Let a schedule go on with its first tick after now.
+    """Resume a schedule with its first tick after now.
 
     \b
         windlass schedule resume hourly-sync

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from windlass.errors import ConfigurationError
 
 IN_JOB_PROCESS: list[bool] = []
-"""Not empty in a process that runs jobs."""
+"""Whether this process runs jobs: not empty if it does."""
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from windlass.job_process import main; main({channel}, {lifeline})"
 

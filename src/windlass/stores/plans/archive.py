@@ -127,7 +127,7 @@ def _packed(
 
 
 def _waits(dialect: Dialect, jobs: Sequence[reads.Record]) -> Plan[dict[str, reads.Record]]:
-    """Return what jobs awaited; only jobs whose options may say so are asked about."""
+    """Return what jobs awaited; reads only jobs whose options may contain a wait."""
     asked = [job["id"] for job in jobs if isinstance(job["options"], str) and WAIT_IN_TEXT in job["options"]]
     if not asked:
         return {}

@@ -1,6 +1,6 @@
 """Plans for the ends of batches: a batch ends in the transaction that counts its last child, and only there.
 
-The row of its job among the live jobs is what makes it once: who finds it gone does nothing.
+The row of its job among the live jobs ensures that it happens once: a plan that finds no row does nothing.
 """
 
 from __future__ import annotations

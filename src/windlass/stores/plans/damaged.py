@@ -7,7 +7,7 @@ from windlass.stores.plan import Plan, Step
 
 
 def pause(dialect: Dialect, job_id: str, fence: int) -> Plan[bool]:
-    """Pause a claimed job without its history, so that nothing written can be refused; return False if it is gone."""
+    """Pause a claimed job without its history, so that no value can be refused; return False if it is missing."""
     del dialect
     row = {"id": job_id, "fence": fence}
     yield Step("release_permit", row)

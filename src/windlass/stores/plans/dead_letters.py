@@ -22,8 +22,8 @@ from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flow_retention, reads
 
-NOBODY: Final = "00000000-0000-0000-0000-000000000000"
-FIRST: Final = (-1, NOBODY)
+LOWEST_ID: Final = "00000000-0000-0000-0000-000000000000"
+FIRST: Final = (-1, LOWEST_ID)
 """Where a purge begins."""
 
 
@@ -43,7 +43,7 @@ class Letter(NamedTuple):
     kind: str = JOB
     tenant: str = TENANT
     execution_key: str | None = None
-    """Of an execution; that of a job is read from the job."""
+    """Key of an execution; the key of a job is read from the job."""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,7 +61,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AuditEntry(NamedTuple):
-    """Who did what to how many jobs."""
+    """A principal, an action, and the number of jobs."""
 
     id: str
     principal: str
@@ -206,7 +206,7 @@ class _Dead(NamedTuple):
 
     live: list[str]
     archived: dict[str, str | None]
-    """Those in the archive, with their tags."""
+    """Archived jobs, with their tags."""
 
 
 def _still_dead(dialect: Dialect, ids: Sequence[str]) -> Plan[_Dead]:
@@ -261,7 +261,10 @@ def _forget_executions(dialect: Dialect, ids: Collection[str]) -> Plan[None]:
 def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
     """Remove dead letters from their groups; hidden ones are not in them."""
     counts = Counter(fingerprint for _, fingerprint, hidden in rows if not hidden)
-    deaths = [_Deaths(word, "", "", "", -count, NOBODY, NOBODY, NOBODY) for word, count in sorted(counts.items())]
+    deaths = [
+        _Deaths(fingerprint, "", "", "", -count, LOWEST_ID, LOWEST_ID, LOWEST_ID)
+        for fingerprint, count in sorted(counts.items())
+    ]
     if deaths:
         yield Step("count_letters", {"rows": json_text(deaths)})
 
@@ -272,7 +275,16 @@ def _by_fingerprint(letters: Sequence[Letter]) -> list[_Deaths]:
     for letter in letters:
         groups.setdefault(letter.fingerprint, []).append(letter)
     return [
-        _Deaths(word, first.target, first.error_class, first.sample, len(group), first.job_id, group[-1].job_id, alert)
-        for alert, (word, group) in zip(new_job_ids(len(groups)), sorted(groups.items()), strict=True)
+        _Deaths(
+            fingerprint,
+            first.target,
+            first.error_class,
+            first.sample,
+            len(group),
+            first.job_id,
+            group[-1].job_id,
+            alert,
+        )
+        for alert, (fingerprint, group) in zip(new_job_ids(len(groups)), sorted(groups.items()), strict=True)
         for first in group[:1]
     ]

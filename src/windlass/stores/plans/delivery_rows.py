@@ -27,11 +27,11 @@ class Settlement(NamedTuple):
 
     id: str
     attempts: int
-    """As it was read: the write is refused if there was another try meanwhile."""
+    """Number of attempts that was read: the write is refused if there was another attempt since."""
     reason: str | None = None
     """Why it failed; None: it was delivered."""
     delay_us: int | None = None
-    """Until the next try; None: it is over."""
+    """Delay until the next attempt; None: there is none."""
 
 
 class Settlements(NamedTuple):

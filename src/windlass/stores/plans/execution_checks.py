@@ -1,4 +1,4 @@
-"""Plans for the checks of executions: what waits with nothing left to wait for is found and made due.
+"""Plans for the checks of executions: executions that wait for nothing are found and made due.
 
 A pass looks at a window of live jobs and returns where the next one begins, so that it costs the same however many
 executions there are.
@@ -32,7 +32,7 @@ class CheckedExecutions(NamedTuple):
 
 
 def wake_left(dialect: Dialect, after: str) -> Plan[CheckedExecutions]:
-    """Make executions and parts due that wait for nothing, and take parts away from jobs that are gone."""
+    """Make executions and parts due that wait for nothing, and detach parts from jobs that no longer exist."""
     row = yield Step("hot_window", {"after": after}, literals={"window": WINDOW})
     window = {"after": after, "until": LAST_ID if row is None else row[0]}
     mains = [job for (job,) in (yield Step("left_waiting", window, literals={"most": MOST}))]

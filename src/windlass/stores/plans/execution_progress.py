@@ -60,9 +60,9 @@ class StoredProgress(NamedTuple):
     """For each stage the step that has made it."""
     parts_left: int
     parts: list[LivePart]
-    """Those that have a job."""
+    """Parts that have a job."""
     retried_item: RetriedItem | None
-    """Of the last stage: the item that is due next."""
+    """The item of the last stage that is due next."""
     retried_step: RetriedStep | None
 
 

@@ -10,7 +10,7 @@ from windlass.stores.plan import Plan, Step
 
 
 class StoredExecution(NamedTuple):
-    """An execution as it is stored, with what its job says about it."""
+    """An execution as it is stored, with the state of its job."""
 
     id: str
     tenant: str
@@ -76,7 +76,7 @@ class StoredTransition(NamedTuple):
 
 
 class ExecutionFacts(NamedTuple):
-    """What a dead letter says about its execution."""
+    """What a dead letter contains about its execution."""
 
     id: str
     tenant: str

@@ -91,9 +91,9 @@ def redrive(
     if rewind is not None:
         yield from _rewind(execution_id, rewind)
     other = moved or rewind
-    if awaits and other is not None:  # answers have types of the version that asked for them
+    if awaits and other is not None:  # answers have types of the version that began the wait
         step, last = 0 if moved is not None or rewind is None else rewind.step, other.reached if has_items else cursor
-        yield from external_waits.ask_again(dialect, execution_id, step, last)
+        yield from external_waits.begin_new_rounds(dialect, execution_id, step, last)
     if note:
         yield Step("save_audit", _audit(execution_id, note))
     if moved is not None:

@@ -36,7 +36,7 @@ class Checkpoint(NamedTuple):
     keeps_position: bool = False
     """Whether the position in items is not written: of a failed try a chunk may be stored without its claim knowing."""
     log: LogRow | None = None
-    """Of the new state."""
+    """Log row of the new state."""
     items: Sequence[ItemWrite] = ()
     new_items: Sequence[NewItem] = ()
     new_parts: Sequence[NewPart] = ()
@@ -72,7 +72,7 @@ class CheckpointAnswer(NamedTuple):
     held: bool
     """Whether the claim was held; if not, nothing was written."""
     row_version: int = 0
-    """Of the execution, if its state was written."""
+    """Row version of the execution, if its state was written."""
     status: str = OPEN
     paused: bool = False
     failing: str | None = None
@@ -86,7 +86,7 @@ class CheckpointAnswer(NamedTuple):
 
 
 def checkpoint(dialect: Dialect, writes: Sequence[Checkpoint]) -> Plan[list[CheckpointAnswer]]:
-    """Write what claims have finished, each under its fence; the answer to each says what others want of it."""
+    """Write what claims have finished, each under its fence; each answer contains the requests of others."""
     claims = sorted({one[:3] for one in writes})  # job, fence and execution
     numbered = [(number, *claim) for number, claim in enumerate(claims)]
     rows = yield Step("lock_pipeline_claims", dialect.bulk("pipeline_claims", numbered))
@@ -233,7 +233,7 @@ def finish(dialect: Dialect, ended: Sequence[EndedExecution]) -> Plan[None]:
 
 
 def wake(dialect: Dialect, ids: Iterable[str]) -> Plan[frozenset[tuple[str, int]]]:
-    """Make executions due that have nothing left to wait for; the caller has locked their main jobs."""
+    """Make executions due that wait for nothing any more; the caller has locked their main jobs."""
     rows = yield Step("wake_mains", {"ids": dialect.ids(sorted(ids))})
     return frozenset((queue, priority) for queue, priority in rows)
 

@@ -82,7 +82,7 @@ def park_values(dialect: Dialect, ids: Sequence[str]) -> Plan[Levels]:
 
 
 def wake_ready(dialect: Dialect, mains: Sequence[str], parts: Sequence[str], *, ordered: bool) -> Plan[Levels]:
-    """Make jobs due that have parked while an item of theirs was answered; `ordered`: the first that is left."""
+    """Make jobs due that have parked while one of their items was answered; `ordered`: the first unended one."""
     work: Levels = frozenset()
     if mains:
         work |= _levels((yield Step("wake_ready_mains", {"ids": dialect.ids(mains), "ordered": int(ordered)})))
@@ -107,11 +107,11 @@ def close(dialect: Dialect, ids: Sequence[str]) -> Plan[None]:
     yield Step("close_external_waits", {"ids": dialect.ids(sorted(ids))})
 
 
-def ask_again(dialect: Dialect, execution_id: str, step: int, reached: int) -> Plan[None]:
-    """Have an execution that starts over ask again at a step and behind it, in rounds that it has not asked in before.
+def begin_new_rounds(dialect: Dialect, execution_id: str, step: int, reached: int) -> Plan[None]:
+    """Begin new rounds of waits at a step and after it, for an execution that starts over.
 
-    Up to `reached` it may have: also bodies that failed, or whose process was killed, have sent tokens out, and no wait
-    of theirs was stored. Their answers are about values that the execution may not have any more.
+    It may have begun waits at steps up to `reached`: a body that failed, or whose process was killed, may have sent
+    tokens although its wait was not stored. Answers to them concern values that the execution may no longer have.
     """
     del dialect
     first, last, following, redrives = yield Step("rounds_of_execution", {"id": execution_id, "step": step})

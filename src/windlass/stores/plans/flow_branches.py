@@ -22,7 +22,7 @@ class BranchWrites:
     def __init__(self) -> None:
         self._decisions: dict[str, BranchDecision] = {}
         self.undecided: list[str] = []
-        """Parents whose conditions nobody has judged: a batch, a job that has ended without an attempt."""
+        """Parents whose conditions were never evaluated: a batch, or a job that has ended without an attempt."""
         self.fired: dict[str, tuple[TriggeredBranch, ...]] = {}
 
     def __bool__(self) -> bool:
@@ -33,7 +33,7 @@ class BranchWrites:
         self._decisions[parent] = decision
 
     def release(self, dialect: Dialect) -> Plan[set[tuple[str, int]]]:
-        """Release what was chosen, and what is guarded; return its queues and priority levels."""
+        """Release chosen and guarded followers; return their queues and priority levels."""
         guarded = [one.child_id for decision in self._decisions.values() for one in decision.guarded]
         if self.undecided:
             rows = yield Step("undecided_followers", {"ids": dialect.ids(self.undecided)})
@@ -62,7 +62,7 @@ class BranchWrites:
 
 
 def release_guarded(dialect: Dialect, parents: Sequence[str]) -> Plan[set[tuple[str, int]]]:
-    """Release the followers of parents whose conditions nobody has judged; return their queues and priority levels."""
+    """Release the followers of parents with unevaluated conditions; return their queues and priority levels."""
     writes = BranchWrites()
     writes.undecided += parents
     return (yield from writes.release(dialect))

@@ -1,4 +1,4 @@
-"""Plans for the checks of flows: what a crash or an older version has left is found and put right.
+"""Plans for the checks of flows: find and correct what a crash or an older version has left undone.
 
 Each looks at a window of rows and returns where the next one begins, so that a pass costs the same however many flows
 there are.
@@ -42,7 +42,7 @@ class Checked(NamedTuple):
 
 
 def left_behind(dialect: Dialect) -> Plan[Unfinished]:
-    """Return what was left to be carried on and is not: counts that were noted, and idle operations."""
+    """Return work that was left for later and is not in progress: noted counts, and idle operations."""
     del dialect
     groups = yield Step("uncounted_groups", literals={"most": MOST})
     operations = yield Step("idle_operations", {"idle_us": OPERATION_IDLE_US}, literals={"most": 1})

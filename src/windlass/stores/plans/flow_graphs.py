@@ -39,7 +39,7 @@ class FlowRows(NamedTuple):
     jobs: list[FlowRow]
     options: dict[str, str | None]
     batch: GroupCounts | None = None
-    """Of a flow that begins with a batch: the counts of its children, which are not among the jobs."""
+    """Counts of the children of the batch that the flow begins with; they are not among the jobs."""
 
 
 def flow_jobs(dialect: Dialect, job_id: str) -> Plan[FlowRows | None]:

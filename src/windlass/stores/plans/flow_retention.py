@@ -1,7 +1,7 @@
 """Plans for how long the rows of a flow are kept: archived as a whole, and not purged while one of its jobs is live.
 
-A flow of which one job is archived has ended, and nothing of it is live. Whoever moves or deletes jobs of a flow, or
-starts them over, holds the lock of the flow, after the locks of the jobs' own rows.
+If one job of a flow is archived, the flow has ended, and none of its jobs is live. A plan that moves or deletes jobs of
+a flow, or starts them over, locks the flow, after the jobs' own rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def lock_ended(dialect: Dialect, flows: Collection[str]) -> Plan[set[str]]:
 
 
 def forget(dialect: Dialect, ids: Sequence[str], flows: Collection[str]) -> Plan[None]:
-    """Delete the positions of jobs in these flows, and the groups of flows of which no job is left."""
+    """Delete the positions of jobs in these flows, and the groups of flows without any job."""
     yield Step("forget_flow", {"ids": dialect.ids(ids)})
     groups = [group for (group,) in (yield Step("forget_flow_groups", {"ids": dialect.ids(sorted(flows))}))]
     if groups:

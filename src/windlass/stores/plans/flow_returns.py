@@ -15,7 +15,7 @@ from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import archive, flow_retention, reads
 
 MOST_ROWS: Final = 1_000
-"""Largest number of jobs of an archived flow that is brought back."""
+"""Largest number of jobs of an archived flow that is restored."""
 
 
 class ReturnedFlows(NamedTuple):
@@ -94,6 +94,6 @@ def _restore_batch(batch: str, result: str) -> Plan[None]:
 def _too_large(job: str) -> JobStateError:
     return JobStateError(
         UUID(job),
-        f"it belongs to a flow of more than {MOST_ROWS:,} jobs that is archived, and so large a flow is not brought "
-        "back; enqueue what is missing of it as a new flow (app.get shows the arguments of its jobs)",
+        f"it belongs to a flow of more than {MOST_ROWS:,} jobs that is archived, and a flow of that size is not "
+        "restored; enqueue the missing part of it as a new flow (app.get shows the arguments of its jobs)",
     )

@@ -1,4 +1,4 @@
-"""What is to be released and canceled behind jobs that have ended, and what operations have left of it."""
+"""Followers to release or cancel after jobs have ended, and the part of them that is left to operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 CANCEL: Final = "cancel_downstream"
 RELEASE: Final = "release"
 CANCEL_CHILDREN: Final = "cancel_batch"
-"""Of a batch that was canceled: `stores.plans.operations` carries it out."""
+"""Kind of the operation of a canceled batch: `stores.plans.operations` carries it out."""
 REVIVE: Final = "revive"
 """Keeps the checks from deciding about a flow that a retry revives in several transactions; its id is the flow's."""
 
@@ -44,7 +44,7 @@ class ToCancel(NamedTuple):
 
 
 def cancels_of(detail: str) -> list[ToCancel]:
-    """Return what the operation of a cascade has left; nothing if it is damaged: the checks find its followers."""
+    """Return the remaining work of a cascade's operation; none if it is damaged: the checks find its followers."""
     try:
         return [ToCancel(*row) for row in msgspec.json.decode(detail, type=list[tuple[str, int, str, str]])]
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -52,7 +52,7 @@ def cancels_of(detail: str) -> list[ToCancel]:
 
 
 def releases_of(detail: str) -> list[ToRelease]:
-    """Return what the operation of a release has left; the same."""
+    """Return the remaining work of a release's operation; the same."""
     try:
         return [ToRelease(*row) for row in msgspec.json.decode(detail, type=list[tuple[str, int]])]
     except (msgspec.MsgspecError, ValueError, RecursionError):

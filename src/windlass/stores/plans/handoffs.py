@@ -33,9 +33,9 @@ class PublishedItem(NamedTuple):
     payload: str
     payload_hash: str
     admissions: Mapping[str, AdmittedItem]
-    """By subscriber: those of this process."""
+    """Admissions by subscriber, for those of this process."""
     refusal: str | None = None
-    """Why nobody can have it: it has no key."""
+    """Why no subscriber can get it: it has no key."""
 
 
 class PublishedItems(NamedTuple):
@@ -132,7 +132,7 @@ def publish(
 def _subscriptions(
     name: str, stored: Sequence[SubscriptionRow], some: Sequence[PublishedItems]
 ) -> list[SubscriptionRow]:
-    """Return who gets a publication: what is declared here, and the pipelines that other processes have stored."""
+    """Return the subscribers of a publication: those declared here, and pipelines that other processes have stored."""
     found = {one.subscriber: one for batch in some for one in batch.known}
     for one in stored:
         if one.publication == name and (one.kind == PIPELINE or one.subscriber in found):
@@ -221,7 +221,7 @@ def other_input(execution: str) -> str:
 
 
 def _room(subscription: SubscriptionRow, wanted: int) -> Plan[int]:
-    """Return how many a subscriber admits now; one with a limit is locked, so that nobody else counts the same room."""
+    """Return how many a subscriber admits now. One with a limit is locked: no other plan may count the same room."""
     where = {"publication": subscription.publication, "subscriber": subscription.subscriber}
     paused, limit = subscription.paused, subscription.max_in_flight
     if limit is not None and not paused:
@@ -272,7 +272,7 @@ class HandoffCount(NamedTuple):
     failed: int = 0
     """Tries."""
     wait_us: int = 0
-    """Of those admitted, from their publication on."""
+    """Total wait of the admitted ones, from their publication on."""
     delayed: int = 0
     """Left in the backlog at first."""
     drained: int = 0

@@ -42,9 +42,9 @@ class Steered(NamedTuple):
     correlation_id: str | None
     in_flow: int = 0
     business_key: str | None = None
-    """Of a dead letter: the key it has to take again."""
+    """For a dead letter: the key that a retry must take again."""
     unsignaled: int = 0
-    """Of a dead letter: whether the signal that it awaits has not come."""
+    """For a dead letter: whether its signal has not come."""
 
     def by(self, move: Move, reason: str | None = None) -> Ended:
         """Return the job as ended, or revived, by this move."""
@@ -188,9 +188,9 @@ class Revived(NamedTuple):
 
     moved: MovedJobs
     kept: dict[str, NotRevived]
-    """Those that could not be, and why."""
+    """Jobs that could not be revived, and why."""
     later: frozenset[str] = frozenset()
-    """Those of archived flows that are too many for one transaction."""
+    """Jobs of archived flows that are too many for one transaction."""
 
 
 def retry_free(dialect: Dialect, ids: Sequence[str], follow_ups: FollowUps = ()) -> Plan[Revived]:

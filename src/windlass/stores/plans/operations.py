@@ -1,8 +1,8 @@
 """Plans for operations: writes that belong to a verb or to a job's end, and are too many for one transaction.
 
-An operation is a row that says what is left. Each transaction carries out a part and stores the rest, so whoever finds
-it idle after a crash goes on. Those of cascades and releases are carried out by `flows.carry_on`; those on the children
-of a batch walk along the ids of the children.
+An operation is a row that stores the remaining work. Each transaction carries out a part and stores the rest, so any
+process that finds it idle after a crash continues it. `flows.carry_on` carries out those of cascades and releases;
+operations on the children of a batch walk along the ids of the children.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 def carry_on(dialect: Dialect, unfinished: Unfinished, follow_ups: FollowUps) -> Plan[Carried]:
-    """Write the next part of what earlier transactions have left; the answer says whether there is more."""
+    """Write the next part of the work of earlier transactions; the answer shows whether more remains."""
     kinds: dict[str, str] = {}
     if unfinished.operations:
         kinds = dict((yield Step("operation_kinds", {"ids": dialect.ids(sorted(unfinished.operations))})))
@@ -95,7 +95,7 @@ def _carry_on_children(dialect: Dialect, operation: str, follow_ups: FollowUps) 
 def _detail_of(detail: str) -> tuple[str, str]:
     try:
         return msgspec.json.decode(detail, type=tuple[str, str])
-    except (msgspec.MsgspecError, ValueError, RecursionError):  # damaged: there is nothing to go on with
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # damaged: there is nothing to continue
         return "", FIRST_ID
 
 
@@ -188,7 +188,7 @@ _STEPS: Final[dict[str, _Operation]] = {
 
 
 class SteeredJobs(NamedTuple):
-    """Jobs that were paused or resumed, and what is left to do with children of batches among them."""
+    """Jobs that were paused or resumed, and the remaining work on children of batches among them."""
 
     jobs: list[Steered]
     unfinished: Unfinished

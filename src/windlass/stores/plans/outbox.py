@@ -71,7 +71,7 @@ class OutboxBacklog(NamedTuple):
     waiting: int
     """At most `MOST_COUNTED`."""
     untried: int
-    """Those of them that no relay has tried to deliver."""
+    """Waiting rows that no relay has tried to deliver."""
     oldest_age_us: int
 
 

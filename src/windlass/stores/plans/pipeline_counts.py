@@ -38,7 +38,7 @@ class StoredCounts(NamedTuple):
 
     open: list[OpenCount]
     ended: Mapping[str, tuple[CountWindow, CountWindow]]
-    """By status: the last hour, and the one before it."""
+    """Ended executions by status, of the last hour and the hour before it."""
     rejected: tuple[CountWindow, CountWindow]
 
 

@@ -28,7 +28,7 @@ class Heads(NamedTuple):
     queues: frozenset[str]
     """Queues that are served and not paused, with or without jobs."""
     limited: frozenset[str] = frozenset()
-    """Those of them that have a limit."""
+    """Queues that have a limit."""
     held: bool = False
     """Whether a gate holds back due jobs."""
     shut: Mapping[str, int] = MappingProxyType({})

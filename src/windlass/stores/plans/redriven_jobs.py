@@ -28,14 +28,14 @@ class StepAttempt(NamedTuple):
     version: str
     step: int
     attempt: int
-    """That runs or comes next, from 1."""
+    """Attempt that runs or comes next, from 1."""
 
 
 class RedrivenJobs(NamedTuple):
     """What became of re-driven jobs and executions."""
 
     statuses: dict[str, str]
-    """Of their jobs; those that were deleted meanwhile are left out."""
+    """Status of each job; jobs deleted since are left out."""
     jobs: list[RetriedJob]
     steps: list[StepAttempt]
 

@@ -222,11 +222,11 @@ def _window(
         spot = RejectSpot(filters.before, FIRST_ID)
     if not older and filters.after is not None and spot.at < filters.after:
         spot = RejectSpot(filters.after, FIRST_ID)
-    lead, word = filters.lead
+    lead, value = filters.lead
     size = LARGEST_WINDOW if filters.needs_checks else _size(limit)
     params: dict[str, Any] = {"at": spot.at, "id": spot.id}
-    if word is not None:
-        params["word"] = word
+    if value is not None:
+        params["word"] = value
     if lead == "step":
         params["step"] = filters.step
     rows = yield Step(way[lead], params, literals={"window": size})

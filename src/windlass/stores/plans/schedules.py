@@ -149,7 +149,7 @@ def pause(dialect: Dialect, key: str) -> Plan[bool]:
 
 
 def resume(dialect: Dialect, key: str) -> Plan[bool]:
-    """Go on with the first tick after now; False if there is no such schedule, or it has ended."""
+    """Resume it with the first tick after now; return False if there is no such schedule, or it has ended."""
     row = yield from _locked(dialect, key)
     if row is None or row.state == ScheduleState.ENDED:
         return False

@@ -45,7 +45,7 @@ class Filters(NamedTuple):
     """A target whose jobs are left out."""
 
     def fits(self, status: str | None, queue: str, target: str, created_at: int) -> bool:
-        """Return whether a row matches, as far as its columns tell."""
+        """Return whether a row matches, judged by its columns."""
         return (
             (self.status is None or status == self.status.value)
             and (self.queue is None or queue == self.queue)

@@ -104,7 +104,7 @@ def close(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
 
 
 def signals_of(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, tuple[str | None, str | None]]]:
-    """Return the signals of jobs that awaited one, and who sent them; None: it did not come."""
+    """Return the signals of jobs that awaited one, with their senders; None: it did not come."""
     rows = yield Step("waits_of_jobs", {"ids": dialect.ids(ids)})
     named = [dict(zip(SIGNAL_WAIT, row, strict=True)) for row in rows]
     return {row["job_id"]: (row["signal"], row["by_whom"]) for row in named}

@@ -128,15 +128,15 @@ class StoredHandoff(NamedTuple):
 
 
 class Scope(Enum):
-    """Which hand-offs are looked through."""
+    """Which hand-offs a search reads."""
 
     ALL = "find_handoffs"
     FAILING = "find_failing_handoffs"
-    """Those with a reason, rejected ones among them."""
+    """Hand-offs with a reason, including rejected ones."""
     REFUSED = "find_refused_handoffs"
-    """Those that wait for another try."""
+    """Hand-offs that wait for another attempt."""
     GIVEN_UP = "find_given_up_handoffs"
-    """Those that a place outside has refused for good."""
+    """Hand-offs that an external destination has permanently refused."""
 
 
 def find(dialect: Dialect, before: str, window: int, scope: Scope) -> Plan[list[StoredHandoff]]:

@@ -75,7 +75,7 @@ class LetterFilters(NamedTuple):
         )
 
     def fits(self, facts: Facts) -> bool:
-        """Return whether a dead letter matches, as far as its row tells."""
+        """Return whether a dead letter matches, judged by its row."""
         return (
             (self.fingerprint is None or facts.fingerprint == self.fingerprint)
             and self._has_target(facts.target)
@@ -88,7 +88,7 @@ class LetterFilters(NamedTuple):
         )
 
     def fits_group(self, target: str, error_class: str) -> bool:
-        """Return whether a group matches, as far as these tell."""
+        """Return whether a group matches, judged by these columns."""
         return self._has_target(target) and (self.error_class is None or error_class == self.error_class)
 
     def _has_target(self, target: str) -> bool:
@@ -177,9 +177,9 @@ def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, wa
         spot = spot._replace(at=filters.before, job_id=FIRST_ID)
     if not older and filters.after is not None and spot.at < filters.after:
         spot = spot._replace(at=filters.after, job_id=FIRST_ID)
-    lead, word = filters.lead
+    lead, value = filters.lead
     size = LARGEST_WINDOW if filters.needs_checks else _size(limit)
-    rows = yield Step(way[lead], {"at": spot.at, "id": spot.job_id, "word": word}, literals={"window": size})
+    rows = yield Step(way[lead], {"at": spot.at, "id": spot.job_id, "word": value}, literals={"window": size})
     facts = [Facts._make(row) for row in rows]
     fitting = [fact for fact in facts if filters.fits(fact)]
     if filters.tag is not None and fitting:
@@ -242,8 +242,8 @@ def groups(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[Le
     counted: dict[str, list[int]] = {}
     for facts in found.letters:
         counted.setdefault(facts.fingerprint, []).append(facts.created_at)
-    most = sorted(counted, key=lambda word: (-len(counted[word]), word))[:limit]
-    described = yield from _described(dialect, {word: len(counted[word]) for word in most})
+    most = sorted(counted, key=lambda fingerprint: (-len(counted[fingerprint]), fingerprint))[:limit]
+    described = yield from _described(dialect, {fingerprint: len(counted[fingerprint]) for fingerprint in most})
     return [
         group._replace(first_at=min(counted[group.fingerprint]), last_at=max(counted[group.fingerprint]))
         for group in described
@@ -256,15 +256,15 @@ def _largest(dialect: Dialect, filters: LetterFilters, limit: int) -> Plan[list[
         rows = yield Step("group_facts", {"names": dialect.names([filters.fingerprint])})
         return [(row[0], row[4]) for row in rows if filters.fits_group(row[1], row[2]) and row[4] > 0]
     found: list[tuple[str, int]] = []
-    count, word, read = 2**31 - 1, LAST_FINGERPRINT, 0
+    count, fingerprint, read = 2**31 - 1, LAST_FINGERPRINT, 0
     size = _size(limit)
     while read < MOST_READ:
-        rows = yield Step("largest_groups", {"count": count, "fingerprint": word}, literals={"window": size})
+        rows = yield Step("largest_groups", {"count": count, "fingerprint": fingerprint}, literals={"window": size})
         found += [(row[0], row[3]) for row in rows if filters.fits_group(row[1], row[2])]
         if len(found) >= limit or len(rows) < size:
             break
         read += size
-        word, count = rows[-1][0], rows[-1][3]
+        fingerprint, count = rows[-1][0], rows[-1][3]
     return found[:limit]
 
 
@@ -274,8 +274,8 @@ def _described(dialect: Dialect, counts: dict[str, int]) -> Plan[list[LetterGrou
         return []
     rows = {row[0]: row for row in (yield Step("group_facts", {"names": dialect.names(list(counts))}))}
     found = []
-    for word, count in counts.items():
-        if word in rows:
-            _, target, error_class, sample, _, first_at, last_at = rows[word]
-            found.append(LetterGroup(word, target, error_class, sample, count, first_at or 0, last_at or 0))
+    for fingerprint, count in counts.items():
+        if fingerprint in rows:
+            _, target, error_class, sample, _, first_at, last_at = rows[fingerprint]
+            found.append(LetterGroup(fingerprint, target, error_class, sample, count, first_at or 0, last_at or 0))
     return found

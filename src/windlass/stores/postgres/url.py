@@ -27,7 +27,7 @@ GENERIC_PLANS: Final = "-c plan_cache_mode=force_generic_plan"
 _PLANNER: Final = {
     # A plan is kept, and may have been made while a table was empty: reading it from end to end, or sorting what is
     # due, costs nothing then, and stops a worker once a hundred thousand jobs are there. All that statements need of
-    # large tables they find in the order of an index. Without compiling: a cost that was estimated says nothing here.
+    # large tables they find in the order of an index. Without JIT: estimated costs are meaningless here.
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "jit": "off",

@@ -159,7 +159,7 @@ class ArchiveContract(StoreContract):
         assert bench.succeed(claim, holds_key=True)
         assert bench.outcomes(jobs["failed"])[-1] == (1, "succeeded")
 
-    def test_a_retry_that_is_refused_leaves_the_archive_as_it_was(self, bench: Workbench) -> None:
+    def test_a_refused_retry_does_not_change_the_archive(self, bench: Workbench) -> None:
         """J2.4, J1.5: another job holds the key by now."""
         (job,) = ended_jobs(bench, only=("failed",), business_key="k").values()
         move(bench, [job])

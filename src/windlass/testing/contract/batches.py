@@ -75,7 +75,7 @@ def counts(bench: Workbench, batch: str) -> GroupCounts:
 class BatchesContract(StoreContract):
     """Loading, counting and ends of batches."""
 
-    def test_chunk_is_stored_once_whoever_stores_it(self, bench: Workbench) -> None:
+    def test_chunk_is_stored_once_by_concurrent_loaders(self, bench: Workbench) -> None:
         """J8.4: of loaders that have seen the same number of items, one wins; the others store nothing."""
         (batch,) = begin(bench)
 
@@ -105,7 +105,7 @@ class BatchesContract(StoreContract):
         assert (status_of(bench, batch), len(due_times(bench, [follower]))) == (S.SUCCEEDED, 1)
 
     def test_concurrent_flushes_end_a_batch_once(self, bench: Workbench) -> None:
-        """J8.4, J4.3: exactly one of them, or who settles the counts after them, writes the end."""
+        """J8.4, J4.3: exactly one flush, or the settlement after them, writes the end."""
         batch, then, failure, rate, count = begin(
             bench,
             Follows.THEN,

@@ -96,7 +96,7 @@ class CircuitsContract(GatedContract):
         self._ends(bench, *before)
         assert self._state(bench) is CircuitState.HALF_OPEN
 
-    def test_a_circuit_is_switched_by_hand(self, bench: Workbench) -> None:
+    def test_a_circuit_is_opened_and_closed_manually(self, bench: Workbench) -> None:
         """J6.1: held open for as long as it takes, whatever calls say; closed and reset."""
         bench.put(lane=GATEWAY)
         bench.database.run(limits.steer_circuit, "gateway", lambda circuit, now: circuit.opened_by_hand(now))

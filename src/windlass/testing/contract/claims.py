@@ -37,7 +37,7 @@ class ClaimsContract(StoreContract):
         assert bench.claim() == []
         assert len(waiting) > 0, "the future ones wait"
 
-    def test_a_chunk_that_holds_all_there_is_gives_all_that_was_asked_for(self, bench: Workbench) -> None:
+    def test_a_chunk_that_contains_all_jobs_returns_as_many_as_requested(self, bench: Workbench) -> None:
         """J3.1: a claim may return fewer than asked, but not when it has seen every row."""
         waiting = _random_jobs(bench, _seeded(5), 60)
         due = _in_order(waiting, bench.clock.micros(), QUARTER)

@@ -148,7 +148,7 @@ class ClusterContract(StoreContract):
 
     # ------------------------------------------------------------------ crash budget
 
-    def test_a_job_that_kills_its_workers_fails_for_good(self, bench: Workbench) -> None:
+    def test_a_job_that_kills_its_workers_fails_once_its_crash_budget_is_spent(self, bench: Workbench) -> None:
         """J7.4: three redeliveries, then FAILED as worker_lost, and the business key is free."""
         (job_id,) = bench.put(business_key="order:7")
         for crash in range(BUDGET + 1):

@@ -54,7 +54,7 @@ class DeadLettersContract(StoreContract):
         assert letter.created_at == bench.clock.now()
         assert (alert.error_hash, alert.count, str(alert.first_job_id)) == (letter.fingerprint, 1, claim.job_id)
 
-    def test_jobs_of_a_lost_node_get_dead_letters_when_they_fail_for_good(self, bench: Workbench) -> None:
+    def test_jobs_of_a_lost_node_get_dead_letters_when_their_crash_budget_is_spent(self, bench: Workbench) -> None:
         """J5.4, J7.4: in the transaction of the recovery, also without an attempt of its own."""
         bench.register("web-2-77-abcd")
         (job,) = bench.put()

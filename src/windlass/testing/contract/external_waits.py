@@ -32,7 +32,7 @@ class ExternalWaitsContract(StoreContract):
         assert [claim.job_id for claim in bench.claim()] == [wait.execution_id]
 
     def test_one_of_many_senders_is_first(self, bench: Workbench) -> None:
-        """P8.2: the others are told its answer."""
+        """P8.2: the others get its answer."""
         wait = parked(bench)
         sent = [partial(answer, bench, [to(wait, str(number))]) for number in range(8)]
         found = [fates[0] for ((fates,), _) in at_once(*sent)]

@@ -1,4 +1,4 @@
-"""Flows in the archive: moved as a whole, brought back as a whole, and not purged while one of their jobs is live."""
+"""Flows in the archive: moved as a whole, restored as a whole, and not purged while one of their jobs is live."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class FlowArchiveContract(StoreContract):
     # ------------------------------------------------------------------ coming back
 
     @pytest.mark.parametrize("archived", [slice(None), slice(0, 1), slice(2, None)], ids=["all", "one", "followers"])
-    def test_a_retry_brings_the_whole_flow_back(self, bench: Workbench, archived: slice) -> None:
+    def test_a_retry_restores_the_whole_flow(self, bench: Workbench, archived: slice) -> None:
         """J2.4, J8.3, J8.6: however much of it is archived; what its failure canceled is revived, and completes."""
         flow = failed_join(bench)
         positions, history = bench.database.run(positions_of, flow.jobs), bench.history(flow.jobs[0])
@@ -105,7 +105,7 @@ class FlowArchiveContract(StoreContract):
         assert move(bench, flow.jobs) == len(flow.jobs)
         assert [rows(bench, table) for table in FLOW_TABLES] == [0, 0, 0]
 
-    def test_a_group_comes_back_with_the_members_that_were_purged(self, bench: Workbench) -> None:
+    def test_a_restored_group_still_counts_its_purged_members(self, bench: Workbench) -> None:
         """J8.3, J5.6: its join is not revived, since a result would be missing."""
         flow = store_join(bench)
         groups = dict.fromkeys(flow.jobs[:2], flow.group)
@@ -129,7 +129,7 @@ class FlowArchiveContract(StoreContract):
         assert [bench.job(job).status for job in flow.jobs] == [S.SUCCEEDED, S.PENDING, S.PENDING, S.PENDING]
         assert bench.database.read(counts_of, flow.group)[:3] == (2, 1, 0)
 
-    def test_a_large_archived_flow_is_not_brought_back(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_large_archived_flow_is_not_restored(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
         """J2.4, J8.6: the error says so; a re-drive skips it and goes on."""
         monkeypatch.setattr(flow_returns, "MOST_ROWS", 3)
         large, small = failed_join(bench), failed_chain(bench)
@@ -142,7 +142,9 @@ class FlowArchiveContract(StoreContract):
         assert [str(error) for error in batch.kept.values()] == [str(batch.kept[large.jobs[1]])]
         assert bench.job(large.jobs[1]).status is S.FAILED
 
-    def test_a_redrive_brings_few_flows_back_at_once(self, bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_redrive_restores_few_flows_per_transaction(
+        self, bench: Workbench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """J5.7, J8.6: bounded transactions, and each dead letter once."""
         monkeypatch.setattr(flow_returns, "MOST_ROWS", 7)
         found = [failed_chain(bench) for _ in range(5)]

@@ -159,7 +159,7 @@ class FlowBranchesContract(StoreContract):
         assert canceled_by(bench, flow.on_failure) == (NOT_CHOSEN, flow.head)
 
     def test_checks_release_missed_predicate_followers_guarded(self, bench: Workbench) -> None:
-        """J7.5, J8.2: nobody has judged them."""
+        """J7.5, J8.2: their predicates were never called."""
         flow = branched(bench)
         (claim,) = claims_of(bench).values()
         bench.database.run(finish_plan, [transition_of(bench, claim, fails=False)], ())

@@ -55,7 +55,7 @@ class FlowChecksContract(StoreContract):
         assert status_of(bench, follower) is S.CANCELED
 
     def test_unreleased_follower_of_a_complete_group_is_found(self, bench: Workbench) -> None:
-        """J7.5, J8.3: the counts are right, and the one who should have released did not."""
+        """J7.5, J8.3: the counts are right, but the release is missing."""
         flow = joined(bench, 1)
         finish_as_of_old(bench, claims_of(bench)[flow.members[0]])
         bench.script("UPDATE windlass_group SET succeeded = 1")
@@ -63,7 +63,7 @@ class FlowChecksContract(StoreContract):
         assert (checked.found, len(checked.effects.canceled)) == (1, 1)
         assert sorted(claims_of(bench)) == sorted([flow.join, flow.always])
 
-    def test_followers_that_wait_for_a_live_parent_are_left_alone(self, bench: Workbench) -> None:
+    def test_followers_that_wait_for_a_live_parent_are_not_changed(self, bench: Workbench) -> None:
         """J7.5: nothing is found while nothing is wrong."""
         chain(bench, 3)
         flow = joined(bench, 2)

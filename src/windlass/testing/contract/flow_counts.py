@@ -166,7 +166,7 @@ class FlowCountsContract(StoreContract):
 
     @pytest.mark.parametrize("failing", [0, 1])
     def test_counts_are_exact_when_members_end_at_once(self, bench: Workbench, failing: int) -> None:
-        """J8.3: whoever finds the group locked notes its count and settles it after its commit; one release."""
+        """J8.3: a flush that finds the group locked notes its count and settles it after its commit; one release."""
         flow = joined(bench, MEMBERS)
         claims = list(claims_of(bench).values())
 

@@ -22,14 +22,14 @@ class KeysContract(StoreContract):
 
     # ------------------------------------------------------------------ idempotency keys
 
-    def test_a_repeat_of_an_idempotency_key_is_answered_by_the_first_job(self, bench: Workbench) -> None:
+    def test_a_repeat_of_an_idempotency_key_returns_the_first_job(self, bench: Workbench) -> None:
         """J1.4: the second enqueue inserts nothing and names the first job."""
         (first,) = bench.put(idempotency_key="pay-7")
         again = new_job(idempotency_key="pay-7")
         assert bench.submit_one(again) == SubmittedJob(first, duplicate=True)
         assert not bench.exists(again.id)
 
-    def test_an_idempotency_key_is_taken_for_ever(self, bench: Workbench) -> None:
+    def test_an_idempotency_key_is_never_free_again(self, bench: Workbench) -> None:
         """J1.4: it outlives its job, whichever way that ended."""
         for key, end in (("won", bench.succeed), ("lost", bench.fail)):
             claim = bench.claimed_job(idempotency_key=key)

@@ -15,18 +15,18 @@ from windlass.stores.plans import unknown_targets
 from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Workbench, at_once
 
 DAY = 86_400
-STRANGE = "shop.next:refund"
-LANE = left_to_others(None, STRANGE)
+UNKNOWN_TARGET = "shop.next:refund"
+LANE = left_to_others(None, UNKNOWN_TARGET)
 
 
 def _knows_old(target: str) -> bool:
-    return target != STRANGE
+    return target != UNKNOWN_TARGET
 
 
 class LanesContract(StoreContract):
     """What a rolling deploy leaves to the nodes that know the target."""
 
-    def test_a_job_passed_over_is_left_to_nodes_that_know_its_target(self, bench: Workbench) -> None:
+    def test_a_job_passed_over_waits_for_nodes_that_know_its_target(self, bench: Workbench) -> None:
         """J6.3: it is excluded from the claims of such nodes, uses up no attempt and keeps its due time."""
         (job_id,) = self._passed_over(bench)
         due = bench.job(job_id).due_at
@@ -35,7 +35,7 @@ class LanesContract(StoreContract):
         (head,) = bench.heads().heads
         assert (head.lane, from_micros(head.due_at)) == (LANE, due)
         (claim,) = bench.claim()
-        assert (claim.job_id, claim.attempts, claim.target) == (job_id, 0, STRANGE)
+        assert (claim.job_id, claim.attempts, claim.target) == (job_id, 0, UNKNOWN_TARGET)
         assert bench.succeed(claim)
         assert bench.outcomes(job_id) == [(1, "passed_over"), (1, "succeeded")]
 
@@ -56,7 +56,7 @@ class LanesContract(StoreContract):
         assert [job_id for job_id in taken if job_id in plain] == plain
         assert len(taken) == 12
 
-    def test_a_lane_never_gives_more_than_was_asked_for(self, bench: Workbench) -> None:
+    def test_a_claim_from_a_lane_never_returns_more_than_requested(self, bench: Workbench) -> None:
         """J3.3: a node's claim is bounded by its free capacity, lanes included."""
         self._passed_over(bench, count=5)
         self._passed_over(bench, count=5, queue="mail")
@@ -79,37 +79,37 @@ class LanesContract(StoreContract):
         bench.clock.advance(DAY - 0.000_001)
         assert self._fail_unknown(bench) == []
         bench.clock.advance(0.000_001)
-        assert self._fail_unknown(bench) == [(job_id, STRANGE)]
+        assert self._fail_unknown(bench) == [(job_id, UNKNOWN_TARGET)]
         job = bench.job(job_id)
         assert (job.status, job.reason) == (JobStatus.FAILED, "target_not_found")
-        assert (job.error, job.error_class) == (f"no node knows {STRANGE}", "TargetNotFoundError")
+        assert (job.error, job.error_class) == (f"no node knows {UNKNOWN_TARGET}", "TargetNotFoundError")
         assert (job.attempts, job.crash_count) == (0, 0)
         assert bench.holder("order:7") is None
         assert bench.heads().heads == []
 
     def test_the_limit_counts_from_when_it_was_passed_over(self, bench: Workbench) -> None:
         """J6.3: a job that was due long before a node met it has all the time until one comes that knows it."""
-        (job_id,) = bench.put(target=STRANGE)
+        (job_id,) = bench.put(target=UNKNOWN_TARGET)
         bench.clock.advance(3 * DAY)
         bench.beat(NODE)
         (claim,) = bench.claim()
         assert bench.apply(passed_over(claim, bench.times(), LANE)) == [True]
         assert self._fail_unknown(bench) == []
         bench.clock.advance(DAY)
-        assert self._fail_unknown(bench) == [(job_id, STRANGE)]
+        assert self._fail_unknown(bench) == [(job_id, UNKNOWN_TARGET)]
 
     def test_a_job_that_comes_due_later_has_its_own_time(self, bench: Workbench) -> None:
         """J6.3: the lane is old, the job is not."""
         self._passed_over(bench)
         bench.clock.advance(DAY - 1)
         bench.beat(NODE)
-        (later,) = bench.put(target=STRANGE)
+        (later,) = bench.put(target=UNKNOWN_TARGET)
         (claim,) = bench.claim_all(knows=_knows_old).claims
         assert bench.apply(passed_over(claim, bench.times(), LANE)) == [True]
         bench.clock.advance(1)
         assert len(self._fail_unknown(bench)) == 1
         bench.clock.advance(DAY - 1)
-        assert self._fail_unknown(bench) == [(later, STRANGE)]
+        assert self._fail_unknown(bench) == [(later, UNKNOWN_TARGET)]
 
     def test_a_node_that_knows_a_target_starts_its_limit_over(self, bench: Workbench) -> None:
         """J6.3: a node knew it recently; other targets are as unknown as before."""
@@ -118,10 +118,10 @@ class LanesContract(StoreContract):
         (claim,) = bench.claim_all(knows=_knows_old).claims
         assert bench.apply(passed_over(claim, bench.times(), left_to_others(None, "shop:other"))) == [True]
         bench.clock.advance(DAY)
-        bench.database.run(unknown_targets.targets_known, {STRANGE})
+        bench.database.run(unknown_targets.targets_known, {UNKNOWN_TARGET})
         assert self._fail_unknown(bench) == [(other, "shop:other")]
         bench.clock.advance(DAY)
-        assert self._fail_unknown(bench) == [(known, STRANGE)]
+        assert self._fail_unknown(bench) == [(known, UNKNOWN_TARGET)]
 
     def test_time_without_any_node_does_not_count(self, bench: Workbench) -> None:
         """J6.3: when nodes come back after an outage, those that know the target get their time."""
@@ -130,9 +130,9 @@ class LanesContract(StoreContract):
         bench.database.run(unknown_targets.start_over)
         assert self._fail_unknown(bench) == []
         bench.clock.advance(DAY)
-        assert self._fail_unknown(bench) == [(job_id, STRANGE)]
+        assert self._fail_unknown(bench) == [(job_id, UNKNOWN_TARGET)]
 
-    def test_what_runs_is_not_failed_as_unknown(self, bench: Workbench) -> None:
+    def test_running_jobs_do_not_fail_as_unknown(self, bench: Workbench) -> None:
         """J6.3: a node that knows the target was found in time."""
         self._passed_over(bench)
         (claim,) = bench.claim()
@@ -153,14 +153,14 @@ class LanesContract(StoreContract):
     def test_passing_over_while_the_lane_is_being_deleted_loses_no_job(self, bench: Workbench) -> None:
         """J6.3: in any order of claims, the job is found by a node that knows its target."""
         for _ in range(8):
-            (stranger,) = bench.put(target=STRANGE)
+            (unknown,) = bench.put(target=UNKNOWN_TARGET)
             (claim,) = bench.claim()
             bench.clock.advance(DAY / 2)
             transition = passed_over(claim, bench.times(), LANE)
             (won,), _ = at_once(partial(bench.apply, transition), partial(self._fail_unknown, bench))
             assert won
             (found,) = bench.claim()
-            assert found.job_id == stranger
+            assert found.job_id == unknown
             assert bench.succeed(found)
 
     def test_concurrent_searches_for_unknown_targets_fail_a_job_once(self, bench: Workbench) -> None:
@@ -184,7 +184,7 @@ class LanesContract(StoreContract):
         priority: int = 2,
         business_key: str | None = None,
     ) -> list[str]:
-        ids = bench.put(count, target=STRANGE, queue=queue, priority=priority, business_key=business_key)
+        ids = bench.put(count, target=UNKNOWN_TARGET, queue=queue, priority=priority, business_key=business_key)
         claims = [claim for claim in bench.claim() if claim.job_id in ids]
         assert all(bench.apply(*[passed_over(claim, bench.times(), LANE) for claim in claims]))
         return ids

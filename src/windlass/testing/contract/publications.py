@@ -88,7 +88,7 @@ class PublicationsContract(StoreContract):
         assert self.waiting(bench) == {"audit": 1}
 
     def test_publishers_at_once_hand_a_key_over_once(self, bench: Workbench) -> None:
-        """P7.2: whoever is first; the others are duplicates."""
+        """P7.2: by the first one; the others are duplicates."""
         found = at_once(*[partial(self.publish, bench, [item(f"k{n}") for n in order], billing()) for order in ORDERS])
         assert sum(one.suppressed for one in found) == (RACERS - 1) * 3
         assert self.open_executions(bench) == -3

@@ -14,7 +14,7 @@ from windlass.testing.contract.workbench import FAILURE, StoreContract, Workbenc
 class ReadsContract(StoreContract):
     """Plans that change nothing."""
 
-    def test_unknown_jobs_are_none_and_left_out(self, bench: Workbench) -> None:
+    def test_unknown_jobs_are_none_and_omitted(self, bench: Workbench) -> None:
         """J1.1: asking for a job that was never stored is answered, not an error."""
         stranger = new_job().id
         assert bench.database.read(reads.get, stranger) is None

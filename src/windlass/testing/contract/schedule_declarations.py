@@ -22,7 +22,7 @@ RETIRE_AFTER = 15 * SECOND
 class ScheduleDeclarationsContract(SchedulesContract):
     """What is written when code declares schedules, and when it no longer does."""
 
-    def test_what_is_the_same_is_not_written_again(self, bench: Workbench) -> None:
+    def test_unchanged_schedules_are_not_written_again(self, bench: Workbench) -> None:
         """J9.4: a worker of the same version changes nothing."""
         assert len(self._store(bench).written) == 1
         before = self._row(bench)
@@ -67,7 +67,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
         assert not isinstance(bench.submit_one(new_job(business_key=KEY)), Conflict)
 
     def test_a_key_that_a_job_holds_is_not_taken(self, bench: Workbench) -> None:
-        """J1.5: it is said which job; later, when the job has ended, it is free."""
+        """J1.5: the error names the job; when the job has ended, the key is free."""
         (job,) = bench.put(business_key=KEY)
         stored = self._store(bench, declaration(), declaration("free"), origin=SHOP)
         assert (stored.held[KEY].id, [row.key for row in stored.written]) == (job, ["free"])
@@ -121,7 +121,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
         origins = sorted({one.origin for one in found if one.matured})
         return [key for origin in origins for key in bench.database.run(schedule_upkeep.retire, origin)]
 
-    def test_what_no_live_node_declares_is_retired(self, bench: Workbench) -> None:
+    def test_schedules_that_no_live_node_declares_are_retired(self, bench: Workbench) -> None:
         """J9.4: once a node has been up for 15 seconds, and not while a node of the old version runs."""
         self._store(bench, declaration("a"), declaration("b"), origin=SHOP)
         self._store(bench, declaration("theirs"), origin=OTHER)
@@ -138,7 +138,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
         assert [row.key for row in bench.database.read(schedules.read, "")] == ["b", "imperative", "theirs"]
         assert self._retire(bench) == []
 
-    def test_what_a_node_stored_that_came_and_went_between_two_passes_is_noticed(self, bench: Workbench) -> None:
+    def test_schedules_of_a_node_that_ran_only_between_two_passes_are_found(self, bench: Workbench) -> None:
         """J9.4: the upkeep looks again, although the same nodes are alive as before."""
         self._node(bench, "new", SHOP, [])
         self._store(bench, declaration("before"), origin=SHOP)
@@ -185,7 +185,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
         row = self._row(bench)
         assert (row.state, row.origin, row.next_at) == ("active", None, bench.clock.micros() + 45 * SECOND)
 
-    def test_what_was_retired_long_ago_is_deleted(self, bench: Workbench) -> None:
+    def test_schedules_retired_long_ago_are_deleted(self, bench: Workbench) -> None:
         """J9.4: after 30 days, with the keys of versions that no node runs."""
         self._store(bench, origin=SHOP)
         self._node(bench, "new", SHOP, ["other"])
@@ -208,7 +208,7 @@ class ScheduleDeclarationsContract(SchedulesContract):
         bench.database.run(schedule_upkeep.forget_ticks)
         assert self._pass_and_fire(bench, MINUTE).runs == 1
 
-    def test_next_ticks_are_planned_anew_by_the_present_rules_of_zones(self, bench: Workbench) -> None:
+    def test_next_ticks_are_recomputed_by_the_current_zone_rules(self, bench: Workbench) -> None:
         """J9.1: rules change by law; a schedule that was fired or paused meanwhile keeps what was written there."""
         zoned = declaration("zoned", cron="0 2 * * *", zone="Europe/Berlin")
         self._store(bench, zoned, declaration("paused", cron="0 2 * * *", zone="Europe/Berlin"), declaration())

@@ -52,7 +52,7 @@ class ScheduleTicksContract(SchedulesContract):
         assert self._fire(bench).runs == 0, "someone has set the next tick back by hand"
         assert len(bench.claim()) == 1
 
-    def test_what_is_not_committed_fires_again(self, bench: Workbench) -> None:
+    def test_an_uncommitted_tick_fires_again(self, bench: Workbench) -> None:
         """J9.2: run, tick and next time are one transaction."""
         self._store(bench)
         bench.clock.advance(MINUTE)
@@ -66,7 +66,7 @@ class ScheduleTicksContract(SchedulesContract):
         assert self._fire(bench).runs == 1
 
     def test_missed_ticks_are_caught_up_with_up_to_eleven(self, bench: Workbench) -> None:
-        """J9.3: CATCH_UP fires the oldest; the others are counted, and said with the first of them."""
+        """J9.3: CATCH_UP fires the oldest; the others are counted and reported with the first of them."""
         self._store(bench)
         fired = self._pass_and_fire(bench, 20 * MINUTE)
         assert self._claimed_ticks(bench) == [number * MINUTE for number in range(1, 12)]
@@ -125,7 +125,7 @@ class ScheduleTicksContract(SchedulesContract):
         bench.succeed(claim)
         assert self._pass_and_fire(bench, MINUTE).runs == 1
 
-    def test_jitter_delays_a_run_by_the_same_time_whoever_fires_it(self, bench: Workbench) -> None:
+    def test_jitter_delays_a_run_by_the_same_time_on_every_node(self, bench: Workbench) -> None:
         """J9.3: its tick is the nominal time."""
         self._store(bench, declaration(jitter_us=20 * SECOND))
         self._pass_and_fire(bench, MINUTE)
@@ -163,7 +163,7 @@ class ScheduleTicksContract(SchedulesContract):
         assert self._pass_and_fire(bench, 1).runs == 1
         assert self._row(bench).last_at == start
 
-    def test_a_schedule_that_cannot_be_planned_holds_nobody_up(self, bench: Workbench) -> None:
+    def test_a_schedule_that_cannot_be_planned_does_not_block_others(self, bench: Workbench) -> None:
         """J9.2, J7.9: its zone is unknown here, or its row is damaged; other nodes may fire it."""
         self._store(bench, declaration("a"), declaration("b"), declaration("c"))
         bench.script("UPDATE windlass_schedule SET zone = 'Mars/Olympus' WHERE key = 'a'")
@@ -176,7 +176,7 @@ class ScheduleTicksContract(SchedulesContract):
         assert following is not None
         assert following.next_at == self._row(bench, "c").next_at
 
-    def test_a_trigger_runs_now_and_leaves_the_plan_alone(self, bench: Workbench) -> None:
+    def test_a_trigger_runs_now_and_does_not_change_the_plan(self, bench: Workbench) -> None:
         """J9.3: also while paused, and in spite of SKIP; in the line of QUEUE it waits."""
         self._store(bench, declaration(overlap=Overlap.SKIP.value), declaration("line", overlap=Overlap.QUEUE.value))
         bench.database.run(schedules.pause, KEY)
@@ -199,7 +199,7 @@ class ScheduleTicksContract(SchedulesContract):
         assert bench.database.run(_forgotten) == 1
         assert self._pass_and_fire(bench, MINUTE).runs == 1
 
-    def test_a_paused_schedule_goes_on_with_its_first_tick_after_now(self, bench: Workbench) -> None:
+    def test_a_resumed_schedule_continues_with_its_first_tick_after_now(self, bench: Workbench) -> None:
         """J9.3: pausing is no misfire: what it missed is neither fired nor counted."""
         self._store(bench)
         assert bench.database.run(schedules.pause, KEY)

@@ -1,4 +1,4 @@
-"""Signals: each waiting job is released once, by one signal or by its timeout, and a signal for nobody is not kept."""
+"""Signals: each waiting job is released once, by a signal or its timeout; a signal without a waiter is dropped."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class SignalsContract(StoreContract):
         assert signals(bench, job) == {job: (SIGNAL, "ops")}
 
     def test_every_waiter_of_a_key_is_released_once(self, bench: Workbench) -> None:
-        """J8.5: returns how many; a second signal finds nobody; other keys wait on."""
+        """J8.5: returns how many; a second signal finds no waiter; waiters of other keys stay."""
         mine, (other,) = put(bench, 3), put(bench, key="order:8")
         assert sorted(one.job_id for one in deliver(bench)) == mine
         assert deliver(bench) == []
         assert (statuses(bench, mine), status_of(bench, other)) == ({S.PENDING: 3}, S.WAITING)
 
-    def test_signal_before_anybody_waits_is_forgotten(self, bench: Workbench) -> None:
+    def test_signal_without_a_waiter_is_dropped(self, bench: Workbench) -> None:
         """J8.5: the answer is 0 and nothing is kept."""
         assert deliver(bench) == []
         (job,) = put(bench)
@@ -91,7 +91,7 @@ class SignalsContract(StoreContract):
         at_once(*[partial(expire, bench)] * 3)
         assert (expire(bench), len(bench.claim())) == (0, 30)
 
-    def test_timeout_with_retries_left_waits_anew(self, bench: Workbench) -> None:
+    def test_timeout_with_retries_left_waits_again(self, bench: Workbench) -> None:
         """J8.5: RUNNING to WAITING in one transaction, and a signal finds it."""
         (job,) = put(bench)
         bench.clock.advance(TIMEOUT)
@@ -168,7 +168,7 @@ class SignalsContract(StoreContract):
         assert [claim.job_id for claim in bench.claim()] == [follower]
 
     def test_canceled_follower_is_revived_waiting(self, bench: Workbench) -> None:
-        """J2.4, J8.5: unreleased, and its wait is open again; a signal before that found nobody."""
+        """J2.4, J8.5: unreleased, and its wait is open again; a signal before that found no waiter."""
         head, follower = flow(bench)
         finish(bench, bench.claim(), fails=True)
         assert (status_of(bench, follower), opened(bench, follower), deliver(bench)) == (S.CANCELED, False, [])
@@ -237,7 +237,7 @@ def _finish(dialect: Dialect, failed: list[Any]) -> Plan[None]:
 
 
 def signals(bench: Workbench, *ids: str) -> dict[str, tuple[str | None, str | None]]:
-    """Return the signals of jobs, and who sent them."""
+    """Return the signals of jobs, with their senders."""
     return bench.database.read(signal_waits.signals_of, ids)
 
 

@@ -118,7 +118,7 @@ class SubmissionContract(StoreContract):
         assert bench.job(first).status is JobStatus.PENDING
         assert bench.holder("order:1") == Holder(first, "PENDING")
 
-    def test_units_of_one_transaction_do_not_share_their_fate(self, bench: Workbench) -> None:
+    def test_units_of_one_transaction_succeed_or_fail_independently(self, bench: Workbench) -> None:
         """J1.5: callers share a commit, and each gets its own answer."""
         (holder,) = bench.put(business_key="order:1")
         refused, fine = new_job(business_key="order:1"), new_job(business_key="order:2")

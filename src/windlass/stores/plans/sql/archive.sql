@@ -1,8 +1,8 @@
 -- Moves each ended job from the working tables to one row of the archive. Tags, idempotency keys and dead letters stay where they
 -- are: they refer to archived jobs too.
 
--- Along the primary key: ids contain the creation time, so the oldest jobs come first, and no index on finished_at is needed. The plan
--- checks the upper end: with both ends in the condition and no statistics, PostgreSQL expects few rows and sorts them all.
+-- Reads along the primary key: ids contain the creation time, so the oldest jobs come first, and no index on finished_at is needed. The
+-- plan checks the upper bound: with both bounds in the condition and no statistics, PostgreSQL expects few rows and sorts them all.
 -- name: oldest_ended :rows
 SELECT d.id, CASE WHEN {d_is_old} THEN 1 ELSE 0 END,
     CASE WHEN {d_is_old} THEN {d_flow} END
@@ -11,7 +11,7 @@ FROM windlass_done d WHERE d.id > :after ORDER BY d.id LIMIT {window}
 -- name: d_is_old :fragment
 d.status <> 'PAUSED' AND d.finished_at <= {now} - :age_us
 
--- The flow of a job; for a child of a batch that of the batch, of which it has no row. Where there is no batch, no job is looked up.
+-- The flow of a job. A child of a batch has no row in windlass_flow: its flow is the batch. If no batch exists, no job is looked up.
 -- name: d_flow :fragment
 coalesce(
     (SELECT f.flow_id FROM windlass_flow f WHERE f.job_id = d.id),
@@ -44,9 +44,9 @@ DELETE FROM windlass_job WHERE id {in_ids}
 -- name: forget_attempts :count
 DELETE FROM windlass_attempt WHERE job_id {in_ids}
 
--- The way back, for an archived dead letter that is retried or canceled: one row at a time, since callers name them one by one.
+-- Restores an archived dead letter that is retried or canceled: one row at a time, because callers name single jobs.
 
--- A batch is no dead letter: it comes back with its flow and its counts, when one of its children does.
+-- A batch is not a dead letter: it is restored with its flow and its counts when one of its children is restored.
 -- name: lock_archived :rows
 SELECT {archive_columns}, job FROM windlass_archive WHERE id {in_ids} AND status = 'FAILED' AND target <> 'windlass:batch' ORDER BY id
 
@@ -63,10 +63,10 @@ INSERT INTO windlass_attempt ({attempt_columns}) VALUES ({:attempt_columns})
 -- name: forget_archived :count
 DELETE FROM windlass_archive WHERE id {in_ids}
 
--- Flows: they are archived as a whole, in as many transactions as it takes, and come back as a whole.
+-- Flows are archived as a whole, in several transactions if necessary, and restored as a whole.
 
--- A flow of which one job is archived has ended; so only the first transaction looks at all of its jobs, the latest first, since what
--- has not ended is mostly there.
+-- If one job of a flow is archived, the whole flow has ended. So only the first transaction checks all of its jobs, the newest first:
+-- jobs that have not ended are mostly among them.
 -- name: unarchivable_flows :rows
 SELECT r.id FROM {ids} r
 WHERE (SELECT 1 FROM windlass_archive a WHERE a.flow_id = r.id LIMIT 1) IS NULL AND (
@@ -85,7 +85,7 @@ SELECT r.id FROM {ids} r WHERE (
 -- name: forget_flow :count
 DELETE FROM windlass_flow WHERE job_id {in_ids}
 
--- Of flows of which no row is left.
+-- Deletes the groups of flows that have no rows left.
 -- name: forget_flow_groups :rows
 DELETE FROM windlass_group WHERE flow_id {in_ids}
     AND (SELECT 1 FROM windlass_flow f WHERE f.flow_id = windlass_group.flow_id LIMIT 1) IS NULL
@@ -101,7 +101,7 @@ SELECT id, total FROM windlass_group WHERE id {in_ids}
 SELECT job_id, flow_id FROM windlass_flow WHERE job_id {in_ids}
 UNION ALL SELECT id, batch_id FROM windlass_job WHERE id {in_ids} AND batch_id IS NOT NULL
 
--- Rows of a flow in the archive and in the working tables, counted up to a limit.
+-- Counts the rows of a flow in the archive and in the working tables, up to a limit.
 -- name: flow_sizes :rows
 SELECT r.id,
     (SELECT count(*) FROM (SELECT 1 FROM windlass_archive a WHERE a.flow_id = r.id LIMIT {most}) archived),

@@ -1,5 +1,5 @@
--- Batches: jobs that run nothing, and the group of their children. Who adds children, ends, cancels or reopens a batch locks the row of its
--- job in windlass_hot first; who counts children holds the row of the group, and locks that of the job only once all children are there.
+-- Batches: jobs that run nothing, and the group of their children. Plans that add children, or end, cancel or reopen a batch lock the row
+-- of its job in windlass_hot first. Plans that count children lock the row of the group, and that of the job only once all are stored.
 
 -- name: insert_batches :count
 INSERT INTO windlass_group (id, flow_id, total, succeeded, failed, touched_at, kind, loaded, told_at, stored_at)
@@ -13,7 +13,7 @@ SELECT g.total, g.succeeded, g.failed, g.kind, g.loaded, 0, coalesce(h.status, d
 FROM windlass_group g LEFT JOIN windlass_hot h ON {h.id = g.id} LEFT JOIN windlass_done d ON {d.id = g.id}
 WHERE g.id = :id AND g.kind = 2
 
--- Only if nothing was added since it was read: the number of children is the place in the iterable, too.
+-- Only if no child was added since the batch was read: the number of children is also the position in the iterable.
 -- name: extend_batch :count
 UPDATE windlass_group SET total = total + :added, loader = :loader, touched_at = {now}, stored_at = {now}
 WHERE id = :id AND kind = 2 AND loaded = 0 AND total = :seen
@@ -24,7 +24,7 @@ UPDATE windlass_group SET loaded = :loaded, touched_at = {now} WHERE id = :id AN
 -- name: close_batch :count
 UPDATE windlass_group SET loaded = 1 WHERE id = :id AND kind = 2
 
--- A canceled batch keeps its counts, too.
+-- Stores the counts of a batch that was canceled.
 -- name: keep_progress :count
 UPDATE windlass_done SET result = :result WHERE id = :id AND status = 'CANCELED'
 
@@ -46,7 +46,7 @@ SELECT h.id, h.queue, h.target, e.status, h.fence, h.attempts, h.crash_count, h.
     CASE WHEN e.status = 'FAILED' THEN 'children_failed' END, {now}
 FROM {ended_batches} e CROSS JOIN windlass_hot h WHERE {h.id = e.id}
 
--- A batch of which a child is started over goes back to the live jobs, unless it was canceled.
+-- When a child is started over, its batch becomes a live job again, unless the batch was canceled.
 -- name: lock_failed_batches :rows
 SELECT d.id FROM windlass_done d WHERE d.id {in_ids} AND d.status = 'FAILED' ORDER BY d.id {lock_d}
 
@@ -58,7 +58,7 @@ FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} WHERE d.id {in_ids}
 -- name: batch_keys :rows
 SELECT business_key, id FROM windlass_job WHERE id {in_ids} AND business_key IS NOT NULL
 
--- Of a batch that comes back from the archive.
+-- For a batch that is restored from the archive.
 -- name: restore_batch :count
 INSERT INTO windlass_group (id, flow_id, total, succeeded, failed, touched_at, kind)
 VALUES (:id, :id, :total, :succeeded, :failed, {now}, 2) ON CONFLICT (id) DO NOTHING
@@ -73,14 +73,14 @@ ORDER BY c.id
 -- name: operation_kinds :rows
 SELECT id, kind FROM windlass_operation WHERE id {in_ids}
 
--- Batches whose counts are to be checked: not touched for long, and not all of their children have ended.
+-- Batches whose counts must be checked: unchanged for a long time although not all of their children have ended.
 -- name: idle_batches :rows
 SELECT g.id FROM windlass_group g
 WHERE g.id > :after AND g.id <= :until AND g.kind = 2 AND g.loaded = 1 AND g.succeeded + g.failed < g.total
     AND g.touched_at < {now} - :idle_us AND NOT EXISTS (SELECT 1 FROM windlass_group_delta t WHERE t.group_id = g.id)
 ORDER BY g.id LIMIT {most}
 
--- Not of a batch that was live before: children that were archived or purged since have no rows here, and are counted.
+-- Returns no row for a batch that was reopened: children that were archived or purged are counted, but have no rows here.
 -- name: recount_children :row
 SELECT g.total, g.succeeded, g.failed,
     (SELECT count(*) FROM windlass_job j JOIN windlass_done d ON {d.id = j.id}

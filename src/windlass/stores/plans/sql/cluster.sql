@@ -22,7 +22,7 @@ SELECT id, error FROM windlass_node WHERE state = 'alive' AND lease_until >= {no
 -- name: node_lags :rows
 SELECT lag FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND lag IS NOT NULL
 
--- For a node that has drained while bodies of its jobs still run: it serves no queue and does not count as a worker.
+-- For a node that has drained while bodies of some jobs still run: it serves no queue and does not count as a worker.
 -- name: serve_nothing :count
 UPDATE windlass_node SET queues = '' WHERE id = :id
 

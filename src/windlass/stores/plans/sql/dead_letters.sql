@@ -1,4 +1,4 @@
--- Dead letters: written by the transaction in which a job fails for good, removed by the one that revives or deletes it.
+-- Dead letters: written by the transaction in which a job finally fails, deleted by the transaction that revives or deletes the job.
 -- Locks are taken in one order: first the rows of jobs, then those of fingerprints, in the order of fingerprints.
 
 -- name: deaths :table
@@ -8,8 +8,8 @@ fingerprint text, target text, error_class text, sample text, count integer, fir
 id id, fingerprint text, target text, queue text, error_class text, reason text, envelope text, kind text, tenant text,
 execution_key text, raised integer
 
--- An alert counts jobs for a while after it was raised; the first job that fails later raises the next one. The lock on this row
--- decides which job that is.
+-- An alert counts failed jobs for some time after it was raised; the first job that fails after that raises the next alert. The lock on
+-- this row decides which job is the first.
 -- name: count_deaths :count
 INSERT INTO windlass_dead_letter_group (fingerprint, target, error_class, sample, count, last_at, alert_id, alert_at)
 SELECT fingerprint, target, error_class, sample, count, {now}, alert_id, {now} FROM {deaths} d WHERE true ORDER BY fingerprint
@@ -33,7 +33,7 @@ FROM {deaths} d JOIN windlass_dead_letter_group g ON {g.fingerprint = d.fingerpr
 ON CONFLICT (id) DO UPDATE
 SET count = windlass_alert.count + excluded.count, last_job_id = excluded.last_job_id, last_at = excluded.last_at
 
--- An execution brings its own key; that of a job is its idempotency key.
+-- The key of an execution is in the letter; the key of a job is its idempotency key.
 -- name: insert_letters :count
 INSERT INTO windlass_dead_letter (job_id, fingerprint, envelope, created_at, hidden, target, queue, error_class, reason,
     execution_key, correlation_id, raised, kind, tenant)
@@ -81,8 +81,8 @@ SELECT j.id, j.tags FROM windlass_job j WHERE j.id {in_ids} AND j.tags IS NOT NU
 -- name: forget_tags :count
 DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys} k)
 
--- The outer conditions are for a row that is being counted up at the same time: PostgreSQL checks them again after the wait for its
--- lock, but does not repeat the subquery.
+-- The outer conditions matter if another transaction increments the row at the same time: PostgreSQL checks them again after it has
+-- waited for the lock, but does not repeat the subquery.
 -- name: forget_alerts :count
 DELETE FROM windlass_alert WHERE last_at <= {now} - :older_than_us AND id IN (
     SELECT id FROM windlass_alert

@@ -1,5 +1,5 @@
--- Deletes executions that ended long ago, with all that is stored of them but their rejects and dead letters, which have a retention of
--- their own. One with a dead letter stays as long as that.
+-- Deletes executions that ended long ago, with all of their rows except rejects and dead letters, which have their own retention. An
+-- execution that has a dead letter is kept as long as the dead letter.
 
 -- name: old_executions :rows
 SELECT e.id, e.updated_at, e.awaits FROM windlass_execution e

@@ -1,5 +1,5 @@
--- Executions of pipelines. Whoever changes one locks the row of its main job, which has the same id, in windlass_hot first, in a
--- statement of its own; then what is read is true until the commit. After it come executions, parts, items, rejects.
+-- Executions of pipelines. A plan that changes one first locks the row of its main job, which has the same id, in windlass_hot, in a
+-- separate statement: what it reads after that stays valid until the commit. Lock order: main job, executions, parts, items, rejects.
 
 -- name: new_executions :table
 id id, tenant text, pipeline text, pipeline_version text, definition_hash text, key text, input_hash text, dlq integer, source text,
@@ -13,7 +13,7 @@ SELECT e.tenant, e.id, e.key, e.input_hash FROM {wanted_keys} w CROSS JOIN windl
 WHERE e.tenant = w.tenant AND e.pipeline = w.pipeline AND e.pipeline_version = w.pipeline_version AND e.key = w.key
     AND e.key IS NOT NULL
 
--- Of an execution whose id is known, in a form that keeps the planner from the index of all that are open.
+-- For an execution whose id is known: written so that the planner cannot use the index of all open executions.
 -- name: still_open :fragment
 coalesce(windlass_execution.status, '') = 'OPEN'
 
@@ -42,7 +42,7 @@ SELECT {e_state} FROM {ids} i CROSS JOIN windlass_execution e
 LEFT JOIN windlass_transition t ON {t.execution_id = e.id} AND t.version = e.value_version
 WHERE {e.id = i.id}
 
--- Claims of main jobs and of parts, with the execution that each belongs to.
+-- Claims of main jobs and of parts, each with its execution.
 -- name: pipeline_claims :bulk
 number integer, id id, fence integer, execution_id id
 
@@ -57,8 +57,8 @@ UPDATE windlass_hot SET crash_count = 0 WHERE id {in_ids} AND crash_count > 0
 -- name: execution_advances :bulk
 id id, written_by text, cursor integer, attempt integer, has_value integer
 
--- A write that was committed, and whose answer was lost, is found by its mark, and not repeated. The columns that it writes are in no
--- index, so that a boundary is a HOT update on PostgreSQL: the time of the last transition is read from the log.
+-- A write that was committed but whose answer was lost is recognized by its mark and not repeated. No index contains the columns that are
+-- written here, so on PostgreSQL this is a HOT update. For that reason the time of the last transition is read from the log.
 -- name: advance_executions :rows
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
     value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END
@@ -70,7 +70,7 @@ RETURNING windlass_execution.id, windlass_execution.row_version
 id id, written_by text, cursor integer, attempt integer, has_value integer, stage integer, streams integer, filled integer,
 emitted integer, last_hash text, cut text
 
--- The same of executions whose position in their items changes.
+-- The same for executions whose position in their items changes.
 -- name: advance_stages :rows
 UPDATE windlass_execution SET row_version = row_version + 1, written_by = a.written_by, cursor = a.cursor, attempt = a.attempt,
     value_version = CASE WHEN a.has_value = 1 THEN windlass_execution.row_version + 1 ELSE value_version END,
@@ -91,7 +91,7 @@ FROM {execution_ends} r WHERE {windlass_execution.id = r.id} AND {still_open}
 RETURNING windlass_execution.id, windlass_execution.row_version, windlass_execution.cursor, windlass_execution.attempt,
     windlass_execution.stage, windlass_execution.awaits
 
--- What a dead letter of an execution says about it.
+-- The columns of an execution that are stored in its dead letter.
 -- name: facts_of_executions :rows
 SELECT e.id, e.tenant, e.pipeline, e.key, e.definition_hash, e.cursor, e.attempt, e.dlq
 FROM windlass_execution e WHERE e.id {in_ids}
@@ -99,14 +99,15 @@ FROM windlass_execution e WHERE e.id {in_ids}
 -- name: lock_mains :rows
 SELECT h.id, h.status, h.due, h.queue, h.priority FROM windlass_hot h WHERE h.id {in_ids} ORDER BY h.id {lock_h}
 
--- No part has a job, or one has failed: main goes on, and gives jobs to parts that are left. A paused one is woken when it is resumed.
+-- If no part has a job, or one has failed, the main job continues and creates jobs for the remaining parts. A paused execution is woken
+-- when it is resumed.
 -- name: wake_mains :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status IN ('PENDING', 'PAUSED') AND due IS NULL AND EXISTS (
     SELECT 1 FROM windlass_execution e WHERE {e.id = windlass_hot.id} AND e.paused = 0 AND (e.failing IS NOT NULL OR NOT EXISTS (
         SELECT 1 FROM windlass_part p WHERE {p.execution_id = e.id} AND {p_live})))
 RETURNING queue, priority
 
--- Parked because they were paused, and resumed meanwhile.
+-- Executions that parked because they were paused, and have been resumed since.
 -- name: wake_unpaused :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due IS NULL AND EXISTS (
     SELECT 1 FROM windlass_execution e WHERE {e.id = windlass_hot.id} AND e.paused = 0)
@@ -187,7 +188,7 @@ LEFT JOIN windlass_node n ON n.id = h.node WHERE p.execution_id {in_ids} AND {p_
 SELECT version, at, kind, step, attempt, stage, node, fence, run_us, error_class, error, type, value FROM windlass_transition
 WHERE execution_id = :id AND version > :after ORDER BY version LIMIT {window}
 
--- The value that a step before the first expansion was given: the output of one before it, or the item that began the execution.
+-- The input of a step before the first expansion: the output of the step before it, or the item that the execution was submitted with.
 -- name: value_before_step :row
 SELECT t.version FROM windlass_transition t WHERE t.execution_id = :id AND t.value IS NOT NULL AND t.stage = 0
     AND (t.kind IN ('step', 'answered') AND t.step < :step OR t.kind = 'submitted')
@@ -207,7 +208,7 @@ ON CONFLICT (name, version, hash) DO UPDATE SET seen_at = excluded.seen_at
 -- name: pipelines :rows
 SELECT name, version, hash, definition, seen_at FROM windlass_pipeline ORDER BY name, version, seen_at DESC
 
--- The next version of a pipeline that has open executions: a walk over the index, however many there are of each.
+-- The next version of a pipeline that has open executions: one index lookup, however many executions a version has.
 -- name: next_open_version :row
 SELECT e.pipeline, e.pipeline_version FROM windlass_execution e
 WHERE e.status = 'OPEN' AND (e.pipeline, e.pipeline_version) > (:pipeline, :version)
@@ -235,7 +236,7 @@ SELECT r.pipeline, count(*) FROM (
 -- name: hot_window :row
 SELECT h.id FROM windlass_hot h WHERE h.id > :after ORDER BY h.id LIMIT 1 OFFSET {window}
 
--- Executions that wait for parts although one has failed, or none of them has a live job.
+-- Executions that wait for their parts although a part has failed or no part has a live job.
 -- name: left_waiting :rows
 SELECT h.id FROM windlass_hot h JOIN windlass_execution e ON {e.id = h.id}
 WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND coalesce(e.status, '') = 'OPEN' AND e.paused = 0
@@ -249,12 +250,12 @@ SELECT h.id, p.execution_id FROM windlass_hot h JOIN windlass_part p ON {p.job_i
 WHERE h.id > :after AND h.id <= :until AND h.status = 'PENDING' AND h.due IS NULL AND coalesce(e.status, '') = 'OPEN' AND e.paused = 0
 ORDER BY h.id LIMIT {most}
 
--- Items of all stages of an execution, by the step that they are given to next.
+-- Counts the items of all stages of an execution, by the step that they enter next.
 -- name: item_states :rows
 SELECT stage, cursor, status, count(*) FROM windlass_item WHERE execution_id = :id GROUP BY stage, cursor, status
 ORDER BY stage, cursor, status
 
--- The step that has made a stage.
+-- The step that produced each stage.
 -- name: steps_of_stages :rows
 SELECT t.stage, min(t.step) FROM windlass_transition t
 WHERE t.execution_id = :id AND t.stage > 0 AND t.kind IN ('chunk', 'staged') GROUP BY t.stage

@@ -1,5 +1,5 @@
--- Waits of steps for answers from outside. A park and an answer both lock the row of the job that waits (the main job, or that of the
--- item's part) in windlass_hot first, in a statement of its own: then each sees what the other has committed.
+-- Waits of steps for external answers. The plan that parks an execution and the plan that stores an answer both lock the row of the waiting
+-- job (the main job, or the job of the item's part) in windlass_hot first, in a separate statement: so each sees the other's commit.
 
 -- name: new_waits :bulk
 execution_id id, step integer, path text, round integer, tenant text, pipeline text, correlation_id text, request text, deadline integer,
@@ -15,15 +15,15 @@ INSERT INTO windlass_external_wait (execution_id, step, path, round, tenant, pip
 SELECT execution_id, step, path, round, tenant, pipeline, correlation_id, 'WAITING', 0, request, deadline, {now} FROM {new_waits} k
 WHERE true ON CONFLICT (execution_id, step, path, round) DO NOTHING
 
--- Answered before they were stored: the request is kept all the same.
+-- For waits that were answered before they were stored: adds the request.
 -- name: note_requests :count
 UPDATE windlass_external_wait SET request = k.request FROM {new_waits} k WHERE {same_wait} AND windlass_external_wait.request IS NULL
 
 -- name: answered_items :bulk
 execution_id id, stage integer, path text, step integer, type integer, value text
 
--- Items whose wait is completed go on behind their step, with the answer. The values come along: joined with the waits PostgreSQL reads
--- all of an execution for each of them, as long as it has no statistics.
+-- Items whose wait is completed continue after their step, with the answer as their value. The values are parameters: in a join with the
+-- waits, PostgreSQL without statistics reads all waits of an execution for each item.
 -- name: give_answers :count
 UPDATE windlass_item SET status = 0, version = windlass_item.version + 1, cursor = k.step + 1, attempt = 1, due = NULL,
     type = k.type, value = k.value, error_class = NULL, error = NULL
@@ -34,8 +34,8 @@ FROM {answered_items} k WHERE {windlass_item.execution_id = k.execution_id} AND 
 SELECT k.execution_id, k.step, k.path, k.round, w.type, w.answer FROM {wait_keys} k CROSS JOIN windlass_external_wait w
 WHERE {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path AND w.round = k.round AND coalesce(w.status, '') = 'COMPLETED'
 
--- Waits that are open, in a form that keeps the planner from the indexes of all open waits: it is to go by the primary key. So are other
--- conditions on the status here, and on whether a wait is closed.
+-- Whether a wait is open: written so that the planner cannot use the indexes of all open waits, and has to use the primary key. The other
+-- conditions on `status` and `closed` in this file are written in the same way.
 -- name: is_open :fragment
 coalesce(windlass_external_wait.status, '') = 'WAITING'
 
@@ -55,7 +55,7 @@ WHERE {w.execution_id = k.execution_id} AND w.step = k.step AND w.path = k.path 
 SELECT w.path, w.round, w.status, w.closed, w.type, w.answer, w.deadline FROM windlass_external_wait w
 WHERE w.execution_id = :id AND w.step = :step AND w.path >= :first AND w.path <= :last ORDER BY w.path, w.round
 
--- Executions that have parked with a single value are due at the deadline; where the answer came before, at once.
+-- Executions that have parked with a single value are due at the deadline, or now if the answer has already come.
 -- name: park_values :rows
 UPDATE windlass_hot SET due = p.due FROM (
     SELECT e.id, CASE WHEN w.status = 'COMPLETED' THEN {now} ELSE w.deadline END AS due
@@ -65,12 +65,12 @@ UPDATE windlass_hot SET due = p.due FROM (
 ) p WHERE {windlass_hot.id = p.id} AND windlass_hot.status = 'PENDING'
 RETURNING windlass_hot.queue, windlass_hot.priority, CASE WHEN windlass_hot.due <= {now} THEN 1 ELSE 0 END
 
--- Where items are ordered, one that has not ended holds up those behind it.
+-- If items are ordered, an item that has not ended blocks those after it.
 -- name: held_up :fragment
 EXISTS (SELECT 1 FROM windlass_item b WHERE b.execution_id = i.execution_id AND b.stage = i.stage AND b.path < i.path
     AND b.status IN (0, 1, 3))
 
--- Parked while an item was answered: an execution that runs its few items itself, or a part.
+-- Wakes what parked while an item was answered: here an execution that runs its few items itself, below a part.
 -- name: wake_ready_mains :rows
 UPDATE windlass_hot SET due = {now} WHERE id {in_ids} AND status = 'PENDING' AND due > {now} AND EXISTS (
     SELECT 1 FROM windlass_execution e JOIN windlass_item i ON {i.execution_id = e.id} AND i.stage = e.stage
@@ -88,13 +88,13 @@ RETURNING queue, priority
 UPDATE windlass_external_wait SET closed = 1, status = CASE WHEN status = 'WAITING' THEN 'CANCELED' ELSE status END
 WHERE execution_id {in_ids} AND coalesce(closed, 0) = 0 AND status <> 'COMPLETED'
 
--- An execution that starts over at a step asks again there, and behind it.
+-- An execution that starts over at a step requests new answers at that step and all steps after it.
 -- name: close_rounds_from :count
 UPDATE windlass_external_wait SET closed = 1, status = CASE WHEN status = 'WAITING' THEN 'CANCELED' ELSE status END
 WHERE execution_id = :id AND step >= :step AND coalesce(closed, 0) = 0
 
--- The rounds that an execution may have asked in: bodies whose wait was not stored, but which have sent a token, were of the round that
--- follows the last closed one.
+-- The rounds in which an execution may have sent tokens. A step function may have sent one although its wait was not stored: its round was
+-- the one after the last closed round.
 -- name: rounds_of_execution :row
 SELECT e.first_round, coalesce(max(w.round), 0), coalesce(max(w.round + w.closed), 0), (
     SELECT count(*) FROM windlass_transition t WHERE t.execution_id = e.id AND t.kind = 'redriven')
@@ -104,12 +104,12 @@ WHERE e.id = :id GROUP BY e.id, e.first_round
 -- name: begin_rounds :count
 UPDATE windlass_execution SET first_round = :round, asked_to = CASE WHEN asked_to > :reached THEN asked_to ELSE :reached END WHERE id = :id
 
--- Parts of the present stage of executions that have jobs: these wait for their items.
+-- Parts that have a job, of the current stage of executions: these jobs wait for answers to items.
 -- name: parts_with_jobs :rows
 SELECT p.execution_id, p.lo, p.hi, p.job_id FROM windlass_part p JOIN windlass_execution e ON {e.id = p.execution_id}
 WHERE p.execution_id {in_ids} AND {p_live} AND p.stage = e.stage ORDER BY p.execution_id, p.lo
 
--- What answers meet: read under the locks of the jobs that wait.
+-- The state in which answers find their waits, read while the rows of the waiting jobs are locked.
 -- name: waits_of_answers :rows
 SELECT k.execution_id, k.step, k.path, k.round, e.status, e.stage,
     CASE WHEN k.path = '' THEN CASE WHEN e.streams = 0 THEN e.cursor ELSE -1 END ELSE coalesce((
@@ -130,7 +130,7 @@ execution_id id, step integer, path text, round integer, type integer, answer te
 UPDATE windlass_external_wait SET status = 'COMPLETED', type = k.type, answer = k.answer, answered_by = k.answered_by, answered_at = {now}
 FROM {given_answers} k WHERE {same_wait} AND {is_open}
 
--- Read one by one: joined with an execution PostgreSQL reads all of them while its statistics know of one row.
+-- A subquery for each row: in a join, PostgreSQL reads all executions while its statistics show a single row.
 -- name: answered_tenant :fragment
 (SELECT e.tenant FROM windlass_execution e WHERE e.id = k.execution_id)
 

@@ -1,5 +1,5 @@
--- Items of executions, and parts: ranges of items that one job works off. In bulk updates every column of a key comes from the
--- rows: with a bound one SQLite would read all items of the execution for each row.
+-- Items of executions, and parts: ranges of items that one job processes. In bulk updates every column of a key is taken from the rows:
+-- if one of them were a parameter, SQLite would read all items of the execution for each row.
 
 -- name: item_writes :bulk
 execution_id id, stage integer, path text, version integer, status integer, cursor integer, attempt integer, emitted integer,
@@ -29,7 +29,7 @@ WHERE execution_id = :id AND stage = :stage AND path >= :lo AND path < :hi
 SELECT path, type, value FROM windlass_item
 WHERE execution_id = :id AND stage = :stage AND path > :after AND status = 2 ORDER BY path LIMIT {window}
 
--- Of items that have passed a segment, to be given to the next one.
+-- Items that have passed a segment and are due for the next one.
 -- name: items_to_cut :rows
 SELECT path FROM windlass_item
 WHERE execution_id = :id AND stage = :stage AND path > :after AND status = 2 AND cursor = :cursor ORDER BY path LIMIT {window}
@@ -61,7 +61,7 @@ WHERE execution_id = :id AND stage = :stage AND status IN (1, 3, 5)
 -- name: ready_outside_items :count
 UPDATE windlass_item SET status = 0, version = version + 1, due = NULL WHERE execution_id = :id AND status = 3
 
--- Of several failures only the first is noted. If that one does not end the execution, the others are tried once more.
+-- Only the first of several failures is recorded. If it does not end the execution, the other items are retried once.
 -- name: ready_failed_items :count
 UPDATE windlass_item SET status = 0, version = version + 1, due = NULL
 WHERE execution_id = :id AND stage = :stage AND status = 5
@@ -77,8 +77,8 @@ ON CONFLICT (execution_id, stage, segment, lo) DO NOTHING
 -- name: part_of_job :rows
 SELECT p.execution_id, p.stage, p.segment, p.lo, p.hi, p.trying, p.job_id FROM windlass_part p WHERE p.job_id {in_ids}
 
--- Parts with a job, in the words of their index. A part that is looked up by its job is one of them, too, but not in these words, which
--- keeps the planner from reading all of them.
+-- Whether a part has a job, written as in the condition of the partial index. Lookups of a part by its job do not use this expression, so
+-- that the planner does not read the whole index for them.
 -- name: live :fragment
 CASE WHEN job_id IS NULL THEN 0 ELSE 1 END = 1
 
@@ -108,7 +108,7 @@ WHERE execution_id = :id AND stage = :stage AND segment = :segment AND job_id IS
 -- name: released_parts :table
 execution_id id, stage integer, segment integer, lo text, job_id id
 
--- The last condition is in a form that keeps the planner from the index of all parts without a job.
+-- The last condition is written so that the planner cannot use the index of all parts without a job.
 -- name: give_jobs :count
 UPDATE windlass_part SET job_id = r.job_id FROM {released_parts} r
 WHERE {windlass_part.execution_id = r.execution_id} AND windlass_part.stage = r.stage AND windlass_part.segment = r.segment

@@ -9,7 +9,7 @@ SELECT {now}, since, passed_at, fence, CASE WHEN {live_holder} THEN until ELSE 0
 -- name: create_lease :count
 INSERT INTO windlass_lease (name, holder, fence, until, since) VALUES (:name, NULL, 0, 0, {now}) ON CONFLICT (name) DO NOTHING
 
--- Only for a node that is alive: one that was marked as lost must not take new leases before it has noticed.
+-- Only for a live node: one that was marked as lost, and has not noticed it yet, must not take new leases.
 -- name: take_lease :count
 UPDATE windlass_lease SET holder = :holder, fence = fence + 1, until = {now} + :lease_us
 WHERE name = :name AND fence = :fence AND (holder = :holder OR until < {now} OR NOT {live_holder})

@@ -1,9 +1,9 @@
--- Moves of jobs by users: cancel, pause, resume, retry. Each move raises the fence, from which the version of a job is derived; only an
--- end keeps it, because it identifies the last attempt. Rows are locked in the order of ids before any decision; SQLite has one writer
--- anyway.
+-- Moves of jobs by users: cancel, pause, resume, retry. Each move raises the fence, from which the version of a job is derived. Only moves
+-- that end a job keep the fence, because it identifies the last attempt. Rows are locked in the order of ids before any decision; SQLite
+-- needs no locks, because it has one writer.
 
--- Whether a job is one of a flow: then something may depend on it. In the order of the primary key: for an equality alone PostgreSQL may
--- choose another index that has the id behind other columns, and read all of it.
+-- Whether a job belongs to a flow, so that other jobs may depend on it. Ordered by the primary key: for an equality alone PostgreSQL may
+-- choose another index that has the id after other columns, and read all of it.
 -- name: j_in_flow :fragment
 CASE WHEN j.batch_id IS NOT NULL OR (
     SELECT f.job_id FROM windlass_flow f WHERE f.job_id >= j.id ORDER BY f.job_id LIMIT 1) = j.id THEN 1 ELSE 0 END
@@ -48,7 +48,7 @@ UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {nex
 -- name: pause_ended :count
 UPDATE windlass_done SET status = 'PAUSED', paused_from = 'FAILED', fence = fence + 1 WHERE id {in_ids}
 
--- Progress is stored under the fence of the last attempt, and is moved along with it.
+-- Progress is stored under the fence of the last attempt, so it gets the new fence too.
 -- name: carry_progress :count
 UPDATE windlass_progress SET fence = fence + 1
 WHERE job_id {in_ids} AND fence = (SELECT d.fence FROM windlass_done d WHERE d.id = windlass_progress.job_id)

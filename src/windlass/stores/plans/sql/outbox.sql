@@ -1,5 +1,5 @@
--- What is to be delivered outside of the database. Rows are written by the transaction of what they are about, read under the lease of
--- their destination, and settled under it; each write names the number of attempts that was read, so that none is made twice.
+-- Deliveries to destinations outside of the database. A row is written in the transaction of the change that it reports, then read and
+-- settled under the lease of its destination. Each write contains the number of attempts that was read, so that it takes effect only once.
 
 -- name: outbox_rows :table
 id id, channel text, about text, destination text, name text, tenant text, correlation_id text, payload text
@@ -23,7 +23,7 @@ WHERE o.destination = :destination AND o.status = 'WAITING' AND o.due <= {now} O
 -- name: settled_deliveries :table
 id id, attempts integer, delay_us integer, reason text
 
--- Of a row whose id is known, in a form that keeps the planner from the index of all that wait.
+-- For a row whose id is known: written so that the planner cannot use the index of all waiting rows.
 -- name: still_in_outbox :fragment
 coalesce(windlass_outbox.status, '') = 'WAITING'
 

@@ -1,5 +1,5 @@
--- Gates and permits. A gate's row counts the permits in use and is locked before a claim; a row of windlass_freed counts permits that
--- were released and are not yet subtracted from the gate's count.
+-- Gates and permits. A gate's row counts the permits in use and is locked before a claim. A row of windlass_freed counts released permits
+-- that are not yet subtracted from the gate's count.
 
 -- name: gate_rows :table
 name text, change integer, taken text
@@ -23,7 +23,7 @@ SELECT g.name, g.cap, g.in_use - coalesce((SELECT CAST(sum(f.places) AS {integer
     g.rate, g.per_us, g.opens_at, g.taken, g.retry_us
 FROM windlass_gate g WHERE g.name {in_names}
 
--- The gate of a key is copied from that of its resource at first use, by a transaction that has locked the resource's gate.
+-- At first use, the gate of a key is copied from the gate of its resource, in a transaction that has locked the resource's gate.
 -- name: make_key_gates :rows
 INSERT INTO windlass_gate (name, cap, rate, per_us, retry_us, used_at)
 SELECT i.name, g.cap, g.rate, g.per_us, g.retry_us, {now} FROM {key_names} i CROSS JOIN windlass_gate g WHERE g.name = i.general
@@ -72,7 +72,7 @@ SELECT e.value, sum(h.holders) FROM (
 INSERT INTO windlass_freed (gate, places)
 SELECT e.value, 1 FROM windlass_hot h CROSS JOIN {each_held} WHERE h.id = :id AND h.fence = :fence AND h.holds IS NOT NULL
 
--- Bodies that still run after the end of their job keep their permits until they end.
+-- A body that still runs after the end of its job keeps its permits until it returns.
 -- name: lock_holder :rows
 SELECT id, fence, node, holds FROM windlass_hot WHERE id = :job_id AND fence = :fence AND holds IS NOT NULL
 

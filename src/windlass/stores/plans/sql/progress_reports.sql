@@ -6,8 +6,8 @@ id id, fence integer, done real, total real, message text, at integer
 -- name: line_rows :table
 id id, fence integer, number integer, attempt integer, at integer, level integer, logger text, line text
 
--- A late report is refused twice: by the hot row, which is deleted or has another fence, and, if that changes between the read and the
--- write, by the fence of the progress that is stored already.
+-- Two conditions refuse a late report: the row in windlass_hot is deleted or has another fence; and, if that row changes between the read
+-- and the write, the progress that is already stored has a higher fence.
 -- name: save_progress :count
 INSERT INTO windlass_progress (job_id, fence, done, total, message, at)
 SELECT h.id, h.fence, r.done, r.total, r.message, r.at FROM {progress_rows} r CROSS JOIN windlass_hot h

@@ -1,5 +1,5 @@
--- Publications: what is handed over to subscribers, and who they are. Whoever changes hand-offs of a subscription and counts its
--- executions locks its row first.
+-- Publications: subscriptions and hand-offs. A plan that changes hand-offs of a subscription and counts its executions locks the row of
+-- the subscription first.
 
 -- name: subscription_rows :table
 publication text, subscriber text, kind text, config text, max_in_flight integer
@@ -9,7 +9,7 @@ INSERT INTO windlass_subscription (publication, subscriber, kind, config, paused
 SELECT publication, subscriber, kind, config, 0, max_in_flight FROM {subscription_rows} r WHERE true
 ON CONFLICT (publication, subscriber) DO UPDATE SET kind = excluded.kind, config = excluded.config, max_in_flight = excluded.max_in_flight
 
--- Pipelines of a node that no longer subscribe to what they subscribed to.
+-- The subscriptions of a node's pipelines; the plan drops those that are no longer declared.
 -- name: subscriptions_of_pipelines :rows
 SELECT publication, subscriber FROM windlass_subscription WHERE kind = 'pipeline' AND subscriber {in_names}
 
@@ -64,7 +64,7 @@ INSERT INTO windlass_handoff_count (publication, subscriber, minute, folded, adm
     drained)
 SELECT publication, subscriber, {this_minute}, 0, admitted, suppressed, rejected, failed, wait_us, delayed, drained FROM {handoff_counts} r
 
--- The first hand-off of a subscription that waits.
+-- The first waiting hand-off of a subscription.
 -- name: first_waiting :row
 SELECT h.due, {now} FROM windlass_handoff h
 WHERE h.status = 'WAITING' AND h.publication = :publication AND h.subscriber = :subscriber ORDER BY h.due, h.id LIMIT 1
@@ -74,7 +74,7 @@ SELECT h.id, h.tenant, h.key, h.correlation_id, h.payload, h.payload_hash, h.att
 WHERE h.status = 'WAITING' AND h.publication = :publication AND h.subscriber = :subscriber AND h.due <= {now}
 ORDER BY h.due, h.id LIMIT {window}
 
--- Of a hand-off whose id is known, in a form that keeps the planner from the index of all that wait.
+-- For a hand-off whose id is known: written so that the planner cannot use the index of all waiting hand-offs.
 -- name: still_waits :fragment
 coalesce(windlass_handoff.status, '') = 'WAITING'
 
@@ -97,7 +97,7 @@ FROM {refused_rows} r WHERE {windlass_handoff.id = r.id} AND {still_waits}
 -- name: hurry_handoffs :count
 UPDATE windlass_handoff SET due = {now} WHERE id {in_ids} AND {still_waits}
 
--- The next subscription with hand-offs that wait: a walk over the index, however many there are of each.
+-- The next subscription that has waiting hand-offs: one index lookup, however many hand-offs each has.
 -- name: next_waiting_place :row
 SELECT h.publication, h.subscriber FROM windlass_handoff h
 WHERE h.status = 'WAITING' AND (h.publication, h.subscriber) > (:publication, :subscriber)
@@ -120,11 +120,11 @@ SELECT h.id, h.publication, h.subscriber, h.tenant, h.key, h.source_id, h.item, 
 -- name: find_failing_handoffs :rows
 {handoff_view} WHERE h.reason IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
 
--- Refused ones, which wait for another try.
+-- Hand-offs that were refused and wait for another attempt.
 -- name: find_refused_handoffs :rows
 {handoff_view} WHERE h.status = 'WAITING' AND h.reason IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
 
--- Those that a place outside has refused for good, and that can be handed over again.
+-- Hand-offs that an external destination has permanently refused, and that still have their payload, so that they can be retried.
 -- name: find_given_up_handoffs :rows
 {handoff_view} WHERE h.status = 'REJECTED' AND h.payload IS NOT NULL AND h.id < :before ORDER BY h.id DESC LIMIT {window}
 

@@ -1,4 +1,4 @@
--- Queues, and the head of each priority level: where a claim will look, and the next due time.
+-- Queues, and the head of each priority level: the first job that a claim would return, and the next due time.
 
 -- name: levels :fragment
 (
@@ -57,7 +57,7 @@ FROM {levels} l
 -- name: list_queues :rows
 SELECT name, paused FROM windlass_queue ORDER BY name
 
--- Runs before queue_depths, where a planner might otherwise collect all waiting jobs of a queue before it counts up to the bound.
+-- Runs before queue_depths, and may configure the planner: it might collect all waiting jobs of a queue before it counts to the limit.
 -- name: walk_indexes :row
 SELECT 1
 

@@ -22,7 +22,7 @@ SELECT {attempt_columns} FROM windlass_attempt WHERE job_id = :id ORDER BY fence
 -- name: job_exists :row
 SELECT id FROM windlass_job WHERE id = :id
 
--- The lane in which a job waits now, and when it expires. The lane may have changed: nodes move jobs whose targets they do not know.
+-- The current lane of a waiting job, and when the job expires. The lane may have changed: nodes move jobs whose targets they do not know.
 -- name: lane_of :row
 SELECT coalesce(h.lane, j.lane), h.expires FROM windlass_job j LEFT JOIN windlass_hot h ON {h.id = j.id} WHERE j.id = :id
 

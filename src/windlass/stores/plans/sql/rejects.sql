@@ -1,5 +1,5 @@
--- Rejects: items that were given up while their execution went on. Pages go along one filter, which has its own index, from a position in
--- the order in which the items were rejected; the plan checks other filters on the rows read.
+-- Rejects: items that were given up while their execution continued. Each page follows the index of one filter, from a position in the
+-- order in which the items were rejected; the plan applies the other filters to the rows it has read.
 
 -- name: new_rejects :table
 execution_id id, step integer, item text, id id, tenant text, pipeline text, step_name text, fingerprint text, error_class text,

@@ -33,14 +33,14 @@ UPDATE windlass_handoff SET attempts = r.attempts + 1, due = {now} + r.delay_us,
 FROM {settled_deliveries} r
 WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND {still_waits}
 
--- The payload stays: what was refused for a wrong password, say, is handed over when that is corrected.
+-- Keeps the payload: a hand-off that was refused, e.g. because of a wrong password, can be retried once the cause is fixed.
 -- name: refuse_remote_handoffs :count
 UPDATE windlass_handoff
 SET status = 'REJECTED', attempts = r.attempts + 1, due = NULL, seen_key = NULL, reason = r.reason, settled_at = {now}
 FROM {settled_deliveries} r
 WHERE {windlass_handoff.id = r.id} AND windlass_handoff.attempts = r.attempts AND {still_waits}
 
--- Those whose key no other hand-off has taken meanwhile.
+-- Only hand-offs whose key no other hand-off has taken since.
 -- name: revive_handoffs :rows
 UPDATE windlass_handoff SET status = 'WAITING', due = {now}, seen_key = key, settled_at = NULL
 WHERE id {in_ids} AND status = 'REJECTED' AND payload IS NOT NULL AND NOT EXISTS (

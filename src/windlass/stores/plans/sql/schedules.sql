@@ -37,11 +37,11 @@ FROM {advances} i WHERE {windlass_schedule.id = i.id}
 
 -- ---------------------------------------------------------------------- declaring
 
--- What stores, retires or removes schedules locks this row: keys are then checked and written by one transaction at a time.
+-- Plans that store, retire or remove schedules lock this row, so that only one transaction at a time checks and writes keys.
 -- name: lock_schedule_writes :row
 SELECT h.name FROM windlass_lease h WHERE h.name = :name {lock_h}
 
--- A sign for the upkeep: nodes may have come and gone between two of its passes.
+-- Shows the upkeep duty that schedules were written: a node may have started and stopped between two of its passes.
 -- name: mark_schedule_writes :count
 UPDATE windlass_lease SET fence = fence + 1 WHERE name = :name
 
@@ -102,7 +102,7 @@ WHERE s.origin = :origin AND s.state <> 'retired' AND NOT EXISTS (
 -- name: retire_schedules :count
 UPDATE windlass_schedule SET was = state, state = 'retired', changed_at = {now} WHERE id {in_ids}
 
--- Those of triggers are negative: they are forgotten as soon as their runs have ended.
+-- Ticks of manual triggers are negative: they are deleted as soon as their runs have ended.
 -- name: forget_ticks :count
 DELETE FROM windlass_tick WHERE (schedule_id, tick) IN (
     SELECT t.schedule_id, t.tick FROM windlass_tick t

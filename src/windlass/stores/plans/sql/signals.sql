@@ -1,5 +1,5 @@
--- Signals: a job that awaits one is WAITING, due at its deadline. What releases it compares and sets its status, under the lock of its row
--- in windlass_hot, which is always taken before its row here.
+-- Signals: a job that awaits one is WAITING, due at its deadline. The plan that releases it compares and sets its status under the lock of
+-- its row in windlass_hot, which is always locked before its row in windlass_signal_wait.
 
 -- name: signal_waits :table
 job_id id, key text, timeout_us integer, open integer, signal text, by_whom text, at integer
@@ -10,11 +10,11 @@ INSERT INTO windlass_signal_wait ({signal_wait_columns}) SELECT {signal_wait_col
 -- name: deadline :fragment
 coalesce((SELECT {now} + w.timeout_us FROM windlass_signal_wait w WHERE w.job_id = windlass_hot.id), 4611686018427387904)
 
--- New jobs, or jobs that start over: a follower that is not released has no deadline yet.
+-- For new jobs, and jobs that start over. A follower that is not released yet has no deadline.
 -- name: park_jobs :count
 UPDATE windlass_hot SET status = 'WAITING', due = CASE WHEN due IS NULL THEN NULL ELSE {deadline} END WHERE id {in_ids}
 
--- A retry of a timeout: its due time is the deadline already.
+-- For a retry after a timeout: the due time of the job is already the new deadline.
 -- name: park_again :count
 UPDATE windlass_hot SET status = 'WAITING' WHERE id {in_ids}
 
@@ -50,7 +50,7 @@ UPDATE windlass_signal_wait SET open = 0 WHERE job_id {in_ids} AND open = 1
 -- name: reopen_waits :count
 UPDATE windlass_signal_wait SET open = 1 WHERE job_id {in_ids} AND signal IS NULL
 
--- Whether the signal that an ended job awaits has not come.
+-- The wait of an ended job, unless its signal has come.
 -- name: d_unsignaled :fragment
 CASE WHEN (SELECT 1 FROM windlass_signal_wait w WHERE w.job_id = d.id AND w.signal IS NULL) = 1 THEN 1 ELSE 0 END
 

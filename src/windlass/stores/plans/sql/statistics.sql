@@ -6,7 +6,7 @@ minute integer, queue text, succeeded integer, failed integer, retried integer, 
 -- name: this_minute :fragment
 {now} / 60000000
 
--- Counts jobs that have just ended from their stored rows: reading two rows each costs a fifth of parsing their JSON again.
+-- Counts jobs that have just ended, from their stored rows: reading two rows per job costs a fifth of parsing its JSON again.
 -- name: count_ended :count
 INSERT INTO windlass_stat_delta (queue, minute, succeeded, failed, retried, runs, wait_us, run_us)
 SELECT d.queue, {this_minute}, sum(CASE WHEN d.status = 'SUCCEEDED' THEN 1 ELSE 0 END),

@@ -1,5 +1,5 @@
--- Pages of dead letters: along one filter, which has its own index, from a position in the order in which the jobs failed. The plan
--- checks other filters on the rows read.
+-- Pages of dead letters. Each page follows the index of one filter, from a position in the order in which the jobs failed. The plan applies
+-- the other filters to the rows it has read.
 
 -- name: older_letters :fragment
 AND hidden = 0 AND (created_at, job_id) < (:at, :id) ORDER BY created_at DESC, job_id DESC LIMIT {window}
@@ -74,7 +74,7 @@ FROM windlass_dead_letter_group g WHERE g.fingerprint {in_names}
 SELECT id, target, error_hash, error_class, sample, count, first_job_id, last_job_id, first_at, last_at FROM windlass_alert
 WHERE (first_at, id) < (:at, :id) ORDER BY first_at DESC, id DESC LIMIT {window}
 
--- What became of re-driven jobs.
+-- The outcomes of re-driven jobs.
 -- name: statuses_of_jobs :rows
 SELECT j.id, coalesce(h.status, d.status) FROM windlass_job j
 LEFT JOIN windlass_hot h ON {h.id = j.id}

@@ -1,6 +1,6 @@
 -- Differs by need: many keys of several columns are looked up by their unique index, whatever statistics say. In a join the planner may
--- read all entries of an index while statistics show few rows, and while an index that begins with the same columns is a level lower it
--- takes that one, for good. So each key is the next row in the order of the unique index, if it has this key.
+-- read all entries of an index while statistics show few rows. And if another index that begins with the same columns has one level less
+-- when the plan is made, the kept plan uses that one. So each lookup takes the next row of the unique index and compares its key.
 
 -- name: find_executions_of_keys :rows
 SELECT e.tenant, e.id, e.key, e.input_hash FROM {wanted_keys} w CROSS JOIN LATERAL (

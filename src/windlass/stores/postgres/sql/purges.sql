@@ -1,5 +1,5 @@
--- Differs by need: what is deleted is found by its place in the table. As an IN over keys the planner could compare every row of the
--- table with them, where statistics say that there are few.
+-- Differs by need: rows to delete are found by their physical position (ctid). For an IN over keys the planner could compare every row of
+-- the table with them, if statistics say that the table has few rows.
 
 -- name: purge_items :count
 DELETE FROM windlass_item WHERE ctid = ANY(ARRAY(

@@ -1,8 +1,8 @@
--- Differs by need: entries of jobs that have ended stay in the index as long as some transaction may see them, so each level is read from
--- a given position on; and for a generic plan the planner would build a bitmap of a queue with a million jobs to count 10,000 of them.
+-- Differs by need: entries of jobs that have ended stay in the index as long as some transaction may see them, so each level is read
+-- starting at a given position; and for a generic plan the planner would build a bitmap of a queue with a million jobs to count 10,000.
 
--- The index entries that were read, with those of dead rows, are the difference of two counts: the parts of a UNION ALL are carried out
--- in their order. A count that starts at zero in between (statistics are sent now and then, between transactions) cannot happen here.
+-- The number of index entries read, including those of dead rows, is the difference of two counters: PostgreSQL executes the parts of a
+-- UNION ALL in order. The counter cannot be reset in between: statistics are sent only between transactions.
 -- name: heads :rows
 SELECT NULL AS queue, -2 AS level, NULL::bigint AS due, 0 AS flag, NULL::uuid AS id, {walked}
 UNION ALL

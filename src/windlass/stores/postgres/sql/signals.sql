@@ -1,4 +1,4 @@
--- Differs by need: several nodes look for overdue waits at once, and take different ones.
+-- Differs by need: several nodes search for overdue waits at the same time, and each takes different ones.
 
 -- name: expire_waits :rows
 WITH overdue AS MATERIALIZED (

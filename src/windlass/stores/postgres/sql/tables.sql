@@ -70,7 +70,7 @@ FOR UPDATE OF s
 -- name: skip_locked_h :fragment
 FOR UPDATE OF h SKIP LOCKED
 
--- An array of one value: a join on it can be neither sorted nor hashed, so the planner has to look rows up by the index. With the
--- equality it would read the whole index instead, as soon as statistics say that the table is almost empty.
+-- An array of one value: the planner can use neither a merge join nor a hash join for it, so it has to look rows up by the index. With a
+-- plain equality it would read the whole index as soon as statistics say that the table is almost empty.
 -- name: lookup :fragment
 {column} = ANY(ARRAY[{value}])
