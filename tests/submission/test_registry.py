@@ -116,6 +116,31 @@ def test_an_existing_function_that_is_neither_registered_nor_allowed_is_denied()
         Registry().admit(f"{HERE}:plain")
 
 
+def test_a_policy_of_the_user_decides_each_time():
+    """J6.3: what it has allowed once may be denied later."""
+
+    class Changing:
+        answer = True
+
+        def allows(self, target: str) -> bool:
+            del target
+            return self.answer
+
+    registry = Registry(policy=Changing())
+    assert isinstance(registry.resolve(f"{HERE}:plain"), Known)
+    Changing.answer = False
+    assert isinstance(registry.resolve(f"{HERE}:plain"), Denied)
+
+
+def test_a_target_that_is_registered_anew_is_resolved_anew():
+    """J6.3: although the default policy is not asked again about a target that it has allowed."""
+    registry = Registry([HERE])
+    name = f"{HERE}:plain"
+    assert known(registry.resolve(name)).function is plain
+    registry.register(TargetFunction(other, stable_name=name))
+    assert known(registry.resolve(name)).function is other
+
+
 def test_a_module_that_is_not_admitted_is_never_imported(module: Callable[[str, str], None]):
     """J6.3: a stored name alone must not make a worker load code; the target is left to nodes that know it."""
     module("windlass_evil", "raise SystemExit('loaded')")

@@ -50,9 +50,6 @@ class PrefixPolicy:
 
     __slots__ = ("_registered", "allow")
 
-    fixed = True
-    """A target that it allows once is allowed until its name is registered anew."""
-
     def __init__(self, allow: Iterable[str], registered: Container[str]) -> None:
         self.allow = check_modules(allow, "allow")
         self._registered = registered

@@ -64,7 +64,8 @@ class Registry:
         self.database = database
         """The database of its application; None if no other application can use the same one."""
         self._unknown_for = unknown_for
-        self._fixed = getattr(self.policy, "fixed", False)
+        self._asks_once = policy is None
+        """What our own policy allows is allowed until a name is registered anew; others may decide anew each time."""
         self._names = Names()
         self._known: dict[str, Known] = {}
         self._unknown: dict[str, tuple[float, Unknown]] = {}
@@ -130,7 +131,7 @@ class Registry:
         function exists but its annotations cannot be resolved.
         """
         known = self._known.get(target)
-        if known is not None and self._fixed:
+        if known is not None and self._asks_once:
             return known
         allowed = decision_of(self.policy, self._names.canonical(target))
         if isinstance(allowed, Unknown):

@@ -30,7 +30,10 @@ Behind other writers of this process, for the lock file, and for SQLite's lock.
 BUSY_TIMEOUT_MS = 500
 """How long SQLite itself waits at a time; the writer tries again until the deadline of the operation."""
 CHECKPOINT_CHANGES = 30_000
-"""Number of rows that a process changes between two checkpoints: some 10 MB of write-ahead log."""
+"""Number of rows that a process changes between two checkpoints: up to some 10 MB of write-ahead log.
+
+Rows of temporary tables count, although they are not in the log.
+"""
 
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "it is locked",
