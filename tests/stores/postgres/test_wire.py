@@ -340,7 +340,7 @@ def test_a_database_that_is_closed_keeps_no_session(pg_url: str, loop: str, when
 
     async def use() -> None:
         await asyncio.gather(database.arun(ask_the_time), database.arun(ask_the_time))
-        assert sessions(pg_url) == 2
+        await asyncio.to_thread(until, lambda: sessions(pg_url) == 2, "two sessions, and no earlier ones")
         if when == "on the loop":
             database.close()
         if when == "from another thread":
