@@ -116,7 +116,11 @@ class Dialect:
         claim is the whole plan. A queue with a limit that is not counted there gives nothing.
         """
         allotted = allotted or {}
-        limited = {queue for (queue,) in (yield Step("limited_queues"))}
+        state = yield Step("claim_state", {"node": request.node})
+        now, alive = state[0][:2]
+        if not alive:
+            return Claimed([], {})
+        limited = {queue for *_, queue in state}
         asked = {place for place, one in allotted.items() if one.counts_queue}
         heads = [head for head in request.heads if head.place in asked or head.queue not in limited]
         chunks = []
@@ -126,13 +130,12 @@ class Dialect:
             permits = allotted.get(head.place, ANY_NUMBER).permits
             chunk = request.chunk if permits is None else min(request.chunk, at_least(permits))
             chunks.append((yield Step(name, params, literals={"chunk": chunk})))
-        now = (yield Step("store_now"))[0]
         picked = merge_heads(heads, chunks, request, now, allotted)
         held = [(job, allotted.get(head.place, ANY_NUMBER).holds) for job, head in picked]
         return (yield from self._claim_chosen(request.node, held))
 
     def _claim_chosen(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:
-        if not picked or (yield Step("node_alive", {"id": node})) is None:
+        if not picked:
             return Claimed([], {})
         ids = [job for job, _ in picked]
         for holds in {holds for _, holds in picked}:

@@ -26,9 +26,6 @@ SELECT lag FROM windlass_node WHERE state = 'alive' AND lease_until >= {now} AND
 -- name: serve_nothing :count
 UPDATE windlass_node SET queues = '' WHERE id = :id
 
--- name: node_alive :row
-SELECT 1 FROM windlass_node WHERE id = :id AND state = 'alive'
-
 -- name: list_nodes :rows
 SELECT id, host, pid, version, queues, started_at, heartbeat_at,
     CASE WHEN state = 'alive' AND lease_until >= {now} THEN 1 ELSE 0 END, running

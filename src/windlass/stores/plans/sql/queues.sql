@@ -28,8 +28,10 @@ SELECT g.name, -1, g.opens_at, 0 FROM windlass_gate g WHERE g.name >= 'circuit:'
 -- name: is_limited :fragment
 EXISTS (SELECT 1 FROM windlass_gate g WHERE g.name = 'queue:' || q.name AND (g.cap IS NOT NULL OR g.rate IS NOT NULL))
 
--- name: limited_queues :rows
-SELECT q.name FROM windlass_queue q WHERE {is_limited}
+-- What a claim has to know before it reads: the time, whether its node is alive, and the queues with a limit, in a row each.
+-- name: claim_state :rows
+SELECT {now}, (SELECT count(*) FROM windlass_node WHERE id = :node AND state = 'alive'), q.name
+FROM (SELECT 1 AS always) s LEFT JOIN windlass_queue q ON {is_limited}
 
 -- name: next_lane :row
 SELECT queue, lane FROM (
