@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import floors
-from windlass.cli.bench.child import Committed, memory, report, wait_for_go
+from windlass.cli.bench.child import Committed, report, usage, wait_for_go
 from windlass.domain.clock import monotonic
 
 
@@ -14,7 +14,7 @@ def drain(url: str, batch: int) -> None:
     committed = Committed()
     floor = floors.on(url)
     wait_for_go()
-    floor.drain(url, batch, lambda: report("ready", **memory()), committed.add)
+    floor.drain(url, batch, lambda: report("ready", **usage()), committed.add)
     committed.end(bodies=committed.count)
 
 
@@ -24,7 +24,7 @@ def listen(url: str, number: int) -> None:
     starts: list[tuple[int, float]] = []
     with floors.on(url).listening(url, number) as notifications:
         wait_for_go()
-        report("ready", **memory())
+        report("ready", **usage())
         for payload in notifications:
             starts.append((int(payload), monotonic()))
             committed.add(1)

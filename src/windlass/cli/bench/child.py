@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,10 +34,14 @@ def wait_for_go() -> None:
     sys.stdin.readline()
 
 
-def memory() -> dict[str, int]:
-    """Resident memory of this process now and at its highest, in bytes; Linux resets the latter at exec."""
+def usage() -> dict[str, float]:
+    """Resident memory of this process now and at its highest, in bytes, and its CPU time so far, in seconds.
+
+    Linux resets the highest at exec.
+    """
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return {key: int(lines[name].split()[0]) * 1024 for key, name in (("rss", "VmRSS"), ("peak", "VmHWM"))}
+    sizes = {key: int(lines[name].split()[0]) * 1024 for key, name in (("rss", "VmRSS"), ("peak", "VmHWM"))}
+    return {**sizes, "cpu": time.process_time()}
 
 
 class Committed:
@@ -65,7 +70,7 @@ class Committed:
     def end(self, bodies: int, starts: Sequence[tuple[int, float]] = (), code: int = 0) -> None:
         """Report the end."""
         facts = {"count": self.count, "last": self.last, "bodies": bodies, "code": code, "starts": starts}
-        report("end", **facts, commits=list(self.sizes.items()), **memory())
+        report("end", **facts, commits=list(self.sizes.items()), **usage())
 
 
 def work(url: str, concurrency: int, largest_flush: int = MAX_IN_A_FLUSH) -> int:
@@ -79,7 +84,7 @@ def work(url: str, concurrency: int, largest_flush: int = MAX_IN_A_FLUSH) -> int
 
     bench.app.exchange(bench.app.parts._replace(written=written, largest_flush=largest_flush))
     wait_for_go()
-    code = bench.app.worker(concurrency=concurrency).run(lambda node: report("ready", **memory()))
+    code = bench.app.worker(concurrency=concurrency).run(lambda node: report("ready", **usage()))
     committed.end(jobs.bodies(), jobs.starts, code)
     bench.app.close()
     return code

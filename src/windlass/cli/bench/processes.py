@@ -33,6 +33,8 @@ class Drained(NamedTuple):
     codes: list[int]
     idle_memory: int
     peak_memory: int
+    cpu: float
+    """CPU time of the children from their readiness to their end, in seconds."""
     starts: dict[int, float]
     commits: Counter[int]
     """How many commits of outcomes held how many jobs, as far as the children report it."""
@@ -101,6 +103,7 @@ class Children:
             codes=[end["code"] for end in ends],
             idle_memory=max(one["rss"] for one in ready),
             peak_memory=max(end["peak"] for end in ends),
+            cpu=sum(end["cpu"] - one["cpu"] for one, end in zip(ready, ends, strict=True)),
             starts={number: at for end in ends for number, at in end["starts"]},
             commits=sum((Counter(dict(end.get("commits", ()))) for end in ends), Counter[int]()),
         )
