@@ -34,7 +34,7 @@ class Drained(NamedTuple):
     idle_memory: int
     peak_memory: int
     cpu: float
-    """CPU time of the children from their readiness to their end, in seconds."""
+    """CPU time of the children from their readiness to their end, in seconds, as far as they report it."""
     starts: dict[int, float]
     commits: Counter[int]
     """How many commits of outcomes held how many jobs, as far as the children report it."""
@@ -103,7 +103,7 @@ class Children:
             codes=[end["code"] for end in ends],
             idle_memory=max(one["rss"] for one in ready),
             peak_memory=max(end["peak"] for end in ends),
-            cpu=sum(end["cpu"] - one["cpu"] for one, end in zip(ready, ends, strict=True)),
+            cpu=sum(end.get("cpu", 0.0) for end in ends) - sum(one.get("cpu", 0.0) for one in ready),
             starts={number: at for end in ends for number, at in end["starts"]},
             commits=sum((Counter(dict(end.get("commits", ()))) for end in ends), Counter[int]()),
         )
