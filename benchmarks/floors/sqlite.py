@@ -28,7 +28,7 @@ class _Store:
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._lock = WriteLock(path)
-        self._session = Session(connection)
+        self._session = Session.of_writer(connection)
         self._checkpoints = Checkpoints(connection, path)
 
     def run(self, plan: Plan[T]) -> T:

@@ -142,6 +142,23 @@ def test_a_row_whose_id_is_none_is_paused(sqlite_url: str, caplog: pytest.LogCap
     apps.close()
 
 
+def test_rows_whose_ids_are_no_texts_are_paused_by_the_claim_that_meets_them(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
+):
+    """J7.9: however many stand in front of good jobs; each is named in the log."""
+    apps = Apps(sqlite_url)
+    app = apps()
+    add = app.job(jobs.add)
+    strange, good = [add.enqueue(n, 1) for n in range(GOOD)], [add.enqueue(n, 2) for n in range(3)]
+    for nth, handle in enumerate(strange):
+        execute(apps.url, "UPDATE windlass_hot SET id = ? WHERE id = ?", b"\xfe%d" % nth, str(handle.id))
+    with app.worker(concurrency=2):
+        assert [handle.result(timeout=LONG) for handle in good] == [2, 3, 4]
+    assert query(apps.url, "SELECT DISTINCT status FROM windlass_hot") == [("PAUSED",)]
+    assert sum("with the id b'" in record.getMessage() for record in caplog.records) == GOOD
+    apps.close()
+
+
 ENDED = (
     *(Damage("done", "result", text) for text in ("no JSON", DEEP, '{"$windlass":"unheard of"}')),
     *(Damage("done", "finished_at", number) for number in (HUGE, -HUGE)),

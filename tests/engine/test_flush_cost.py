@@ -26,8 +26,8 @@ FLUSH = 200
 PLAIN = {
     "postgres": ["finish_succeeded"],
     "sqlite": [
-        *("clear_staged", "stage_successes", "finish_done", "insert_attempts"),
-        *("release_permits", "finish_hot", "count_ended"),
+        *("stage_successes", "finish_done", "insert_attempts", "release_permits"),
+        *("finish_hot", "count_ended", "clear_staged"),
     ],
 }
 

@@ -141,6 +141,17 @@ def test_a_target_that_is_registered_anew_is_resolved_anew():
     assert known(registry.resolve(name)).function is other
 
 
+def test_a_name_that_is_not_registered_itself_is_decided_anew_each_time(module: Callable[[str, str], None]):
+    """J6.3: here the place of a function that has a name of its own; what stands there may change."""
+    source = "def charge(): pass\ncharge = TargetFunction(charge, stable_name='shop.charge')"
+    module("windlass_changing", f"from windlass.submission.target import TargetFunction\n{source}")
+    registry = Registry()
+    registry.register(importlib.import_module("windlass_changing").charge)
+    assert isinstance(registry.resolve("windlass_changing:charge"), Known)
+    del sys.modules["windlass_changing"]
+    assert isinstance(registry.resolve("windlass_changing:charge"), Unknown)
+
+
 def test_a_module_that_is_not_admitted_is_never_imported(module: Callable[[str, str], None]):
     """J6.3: a stored name alone must not make a worker load code; the target is left to nodes that know it."""
     module("windlass_evil", "raise SystemExit('loaded')")

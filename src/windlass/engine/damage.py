@@ -7,6 +7,7 @@ as far as the engine computes with it, the body is not entered, and the job ends
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -75,6 +76,12 @@ async def pause_damaged(database: Database, claim: Claim, why: str) -> None:
         "job %s is damaged and cannot be failed: %s; it was paused: repair its rows and resume it, or cancel it",
         *(claim.job_id, why),
     )
+
+
+def report_nameless(rows: Sequence[object]) -> None:
+    """Log rows whose ids are no texts, and which a claim has therefore paused."""
+    for row in rows:
+        logger.error("a row of windlass_hot with the id %r is damaged; it was paused: repair or delete it", row)
 
 
 def check_payload(payload: Payload) -> None:

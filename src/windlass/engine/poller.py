@@ -9,6 +9,7 @@ from typing import NamedTuple
 from windlass.domain.clock import monotonic
 from windlass.domain.dispatch_lag import RecentLags
 from windlass.domain.job import Claim
+from windlass.engine.damage import report_nameless
 from windlass.engine.known_work import KnownWork
 from windlass.engine.poll_steps import ClaimDue, Look, Pause, Rest
 from windlass.engine.slots import Slots
@@ -121,11 +122,12 @@ class Poller(Service):
             self._work.outlook = self._work.outlook.claim_failed(monotonic())
             raise
         self._trust = claimed.trust
+        report_nameless(claimed.nameless)
         if claimed.claims:
             reached("claim.after_commit")
             received = monotonic()
             self._slots.accept(claimed, received)
-            weight = len(claimed.claims) // LAGS_OF_A_CLAIM + 1
+            weight = (len(claimed.claims) - 1) // LAGS_OF_A_CLAIM + 1
             self.lags.count(_lags(claimed, weight), received, weight)
         return claimed.claims
 
@@ -158,7 +160,7 @@ class Poller(Service):
 def _lags(claimed: Claimed, every: int) -> list[int]:
     """Return how long after its job was due each claim came, in microseconds; no job is due before it is created.
 
-    Of a large batch only every so many are looked at: they are in the order of their due times.
+    Of a large batch only every so many are looked at: within a level they are in the order of their due times.
     """
     payloads, lags = claimed.payloads, []
     for claim in claimed.claims[::every]:

@@ -39,6 +39,8 @@ class Claimed(NamedTuple):
     payloads: dict[str, Payload]
     trust: Trust | None = None
     """What the next claim may assume about gates."""
+    nameless: Sequence[object] = ()
+    """Values in place of ids that are no texts: their rows were paused, and nothing was claimed."""
 
 
 HeadRow = tuple[Any, Any, Any, Any, Any, int]
@@ -130,6 +132,10 @@ class Dialect:
             permits = allotted.get(head.place, ANY_NUMBER).permits
             chunk = request.chunk if permits is None else min(request.chunk, at_least(permits))
             chunks.append((yield Step(name, params, literals={"chunk": chunk})))
+        nameless = [job for chunk in chunks for job, *_ in chunk if type(job) is not str]
+        if nameless:  # the next claim finds what waits behind them
+            yield Step("pause_nameless", rows=[{"id": job} for job in nameless])
+            return Claimed([], {}, nameless=nameless)
         picked = merge_heads(heads, chunks, request, now, allotted)
         held = [(job, allotted.get(head.place, ANY_NUMBER).holds) for job, head in picked]
         return (yield from self._claim_chosen(request.node, held))
@@ -180,6 +186,7 @@ class Dialect:
         ids = json_text([job for job, _ in held])
         yield Step("finish_hot", {"ids": ids})
         yield Step("count_ended", {"ids": ids})
+        yield Step("clear_staged")
         return [True] * len(transitions) if all_held else won(transitions, held)
 
     def requeue(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
@@ -193,11 +200,12 @@ class Dialect:
     def applied(self, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         """Return which transitions are in the history already, after a commit whose answer was lost."""
         yield from self._stage(transitions)
-        return won(transitions, (yield Step("applied")))
+        found = yield Step("applied")
+        yield Step("clear_staged")
+        return won(transitions, found)
 
     def _stage(self, transitions: Sequence[Transition]) -> Plan[None]:
-        """Give transitions to the statements that follow, in a table of the session."""
-        yield Step("clear_staged")
+        """Give transitions to the statements that follow, in a table of the session, which has to be cleared then."""
         if all(transition.move is Move.SUCCEED for transition in transitions):  # as usual: half the columns
             yield Step("stage_successes", {"rows": json_text([_success(one) for one in transitions])})
         else:
@@ -214,6 +222,7 @@ class Dialect:
             statement,
             rows=[{**t._asdict(), "id": t.job_id, "started_at": t.times.started_at} for t in transitions],
         )
+        yield Step("clear_staged")
         return won(transitions, held)
 
     def release_followers(self, parents: Sequence[tuple[str, int]], most: int) -> Plan[Counter[tuple[str, int]]]:

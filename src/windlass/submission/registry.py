@@ -55,7 +55,8 @@ class Registry:
         app: object | None = None,
         database: str | None = None,
     ) -> None:
-        self.policy: TargetPolicy = PrefixPolicy(allow, self) if policy is None else policy
+        self._default_policy = PrefixPolicy(allow, self)
+        self.policy: TargetPolicy = self._default_policy if policy is None else policy
         self.resolver: InvocationResolver = ImportResolver() if resolver is None else resolver
         self.instances: InstanceResolver = Instances() if instances is None else instances
         self.include = check_modules(include, "include")
@@ -64,10 +65,10 @@ class Registry:
         self.database = database
         """The database of its application; None if no other application can use the same one."""
         self._unknown_for = unknown_for
-        self._asks_once = policy is None
-        """What our own policy allows is allowed until a name is registered anew; others may decide anew each time."""
         self._names = Names()
         self._known: dict[str, Known] = {}
+        self._settled: dict[str, Known] = {}
+        """Those of registered names, which the default policy allows as long as they are registered."""
         self._unknown: dict[str, tuple[float, Unknown]] = {}
 
     @property
@@ -87,6 +88,7 @@ class Registry:
         """
         for name in self._names.add(function):
             self._known.pop(name, None)
+            self._settled.pop(name, None)
             self._unknown.pop(name, None)
 
     def import_included(self) -> None:
@@ -123,21 +125,22 @@ class Registry:
         return None
 
     def resolve(self, target: str) -> Resolution:
-        """Resolve a stored name. A policy of the user's is called every time, all else is cached.
+        """Resolve a stored name. The policy is called every time, but for registered names if it is the default one.
 
         An alias means the function that claims it, and the policy gets that function's name. Nothing is imported for a
         target that the policy does not allow. If the policy raises, or returns neither True nor False, the target is
         `Unknown` here: it does not run, and nodes whose policy works may take it. Raises `SerializationError` if the
         function exists but its annotations cannot be resolved.
         """
-        known = self._known.get(target)
-        if known is not None and self._asks_once:
-            return known
+        settled = self._settled.get(target)
+        if settled is not None and self.policy is self._default_policy:
+            return settled
         allowed = decision_of(self.policy, self._names.canonical(target))
         if isinstance(allowed, Unknown):
             return allowed
         if not allowed:
             return self._not_admitted(target)
+        known = self._known.get(target)
         if known is not None:
             return known
         until, unknown = self._unknown.get(target, (0.0, None))
@@ -168,6 +171,8 @@ class Registry:
             return unknown
         if isinstance(known, Known):
             self._known[target] = known
+            if self._names.get(target) is not None:
+                self._settled[target] = known
         return known
 
     def _registered(self, target: str) -> Known | None:
@@ -236,6 +241,7 @@ class Registry:
     def clear(self) -> None:
         """Clear the caches; registered functions and provided objects stay."""
         self._known.clear()
+        self._settled.clear()
         self._unknown.clear()
         if isinstance(self.instances, Instances):
             self.instances.clear()

@@ -89,7 +89,7 @@ class ClusterWorld:
         self._split = defect == "split commit"
         self._connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
         self._connection.create_function("windlass_now", 0, lambda: self._state.now)
-        self._session = Session(self._connection)
+        self._session = Session.of_writer(self._connection)
         if defect:
             self._session._queries = broken.changed("sqlite", defect)
         nodes = (Node("a"), Node("b"))

@@ -19,8 +19,14 @@ class Session:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._queries = load("sqlite")
-        connection.execute(self._queries["create_staged"].sql)
         self._texts: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
+
+    @classmethod
+    def of_writer(cls, connection: sqlite3.Connection) -> Session:
+        """Return a session that can write outcomes, for which it has a temporary table."""
+        session = cls(connection)
+        connection.execute(session._queries["create_staged"].sql)
+        return session
 
     def execute(self, step: Step) -> Any:
         """Run one step and return its result, by the statement's kind."""

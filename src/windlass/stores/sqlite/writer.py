@@ -259,7 +259,7 @@ class Writer:
             if not self._location.in_memory:
                 self._location.opened()
                 self._checkpoints = Checkpoints(connection, self._location.path)
-            self._session = Session(connection)
+            self._session = Session.of_writer(connection)
         return self._session
 
     def _close_connections(self) -> None:
