@@ -191,6 +191,7 @@ TESTED_BY = {
     "stores/postgres/loop_wire.py": "stores/postgres/test_wire.py",
     "stores/postgres/session.py": "stores/postgres/test_commits.py",
     "stores/sqlite/": "stores/test_contract.py",
+    "stores/transition_rows.py": "stores/test_sqlite_outcomes.py",
     "stores/sqlite/files.py": "crash/test_sqlite_trouble.py",
     "stores/sqlite/forks.py": "crash/test_fork.py",
     "stores/sqlite/location.py": "stores/test_open.py",

@@ -209,7 +209,7 @@ def test_sqlite_compiles_every_statement_its_plans_name(migrated_file: Path):
     """Design §3: tables, columns and parameters exist, also for statements that run only on bad days."""
     connection = connect(str(migrated_file), "FULL", SystemClock().micros)
     known = queries.load("sqlite")
-    session = Session(connection)
+    session = Session.of_writer(connection)
     for name in sorted(names_the_plans_use("sqlite")):
         text = session._text(known[name], ONE_EACH)
         parameters = dict.fromkeys(queries._PARAMETER.findall(text))

@@ -211,7 +211,7 @@ def test_no_statement_scans_a_large_table_on_sqlite(sqlite: sqlite3.Connection, 
     if analysed:
         sqlite.execute("ANALYZE")
     roots = roots_of(sqlite)
-    session = Session(sqlite)
+    session = Session.of_writer(sqlite)
     found = {
         name: scans
         for name in sorted(names_the_plans_use("sqlite"))

@@ -16,7 +16,7 @@ from windlass.domain.admission import Holder
 from windlass.domain.dependencies import CountedGroup, GroupCounts, MemberChange
 from windlass.domain.job import Claim, NewJob, Outcome, Payload
 from windlass.domain.states import JobStatus, Move
-from windlass.domain.transition import NO_FAILURE, Transition
+from windlass.domain.transition import Transition
 from windlass.stores.claim_order import (
     ANY_NUMBER,
     ClaimRequest,
@@ -30,6 +30,7 @@ from windlass.stores.claim_order import (
     merge_heads,
 )
 from windlass.stores.plan import Plan, Step
+from windlass.stores.transition_rows import row_of, success_row_of, won
 
 
 class Claimed(NamedTuple):
@@ -207,9 +208,9 @@ class Dialect:
     def _stage(self, transitions: Sequence[Transition]) -> Plan[None]:
         """Give transitions to the statements that follow, in a table of the session, which has to be cleared then."""
         if all(transition.move is Move.SUCCEED for transition in transitions):  # as usual: half the columns
-            yield Step("stage_successes", {"rows": json_text([_success(one) for one in transitions])})
+            yield Step("stage_successes", {"rows": json_text([success_row_of(one) for one in transitions])})
         else:
-            yield Step("stage_transitions", {"rows": json_text([_row(one) for one in transitions])})
+            yield Step("stage_transitions", {"rows": json_text([row_of(one) for one in transitions])})
 
     def _reopen(self, statement: str, transitions: Sequence[Transition]) -> Plan[list[bool]]:
         yield from self._stage(transitions)
@@ -269,38 +270,8 @@ def claimed(rows: Sequence[Sequence[Any]]) -> Claimed:
     return Claimed(claims, {row[0]: Payload._make(row[_PAYLOAD]) for row in rows if row[_ARGS] is not None})
 
 
-def _row(transition: Transition) -> tuple[Any, ...]:
-    """Return a transition as the table `transitions` of jobs.sql reads it: by position, for speed."""
-    times, failure = transition.times, transition.failure or NO_FAILURE
-    return (
-        transition.job_id,
-        transition.fence,
-        transition.status.value,
-        transition.outcome,
-        transition.number,
-        transition.attempts,
-        *times,
-        transition.result,
-        failure.error or None,
-        failure.error_class or None,
-        failure.traceback,
-        transition.reason,
-    )
-
-
-def _success(transition: Transition) -> tuple[Any, ...]:
-    """Return the end of a job that succeeded as the table `successes` of jobs.sql reads it."""
-    return (transition.job_id, transition.fence, transition.number, *transition.times, transition.result)
-
-
 def _payloads(rows: Iterable[Sequence[Any]]) -> dict[str, Payload]:
     return {row[0]: Payload._make(row[1:]) for row in rows}
-
-
-def won(transitions: Sequence[Transition], held: Iterable[tuple[str, int]]) -> list[bool]:
-    """Match by id and fence: a late transition may share its flush with one of the job's current holder."""
-    winners = {(job, fence) for job, fence in held}
-    return [(one.job_id, one.fence) in winners for one in transitions]
 
 
 def json_text(value: Any) -> str:

@@ -24,11 +24,12 @@ from windlass.stores.claim_order import (
     at_least,
 )
 from windlass.stores.columns import NEW_JOB, NEW_JOB_TYPES
-from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, claimed, json_text, won
+from windlass.stores.dialect import SMALL_PAYLOAD, Claimed, Dialect, HeadRow, claimed, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.postgres.text import copy_lines, ids, numbers, texts
 from windlass.stores.postgres.transition_columns import TransitionColumns
 from windlass.stores.queries import bulk_columns
+from windlass.stores.transition_rows import won
 
 COPY_FROM = 100  # rows of a submission: COPY is a quarter faster than arrays
 COPY_CHUNK = 500

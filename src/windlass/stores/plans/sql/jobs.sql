@@ -7,12 +7,12 @@
 -- name: keys :table
 word text, id id
 
--- In the order of `_row` in dialect.py.
+-- In the order of `row_of` in transition_rows.py.
 -- name: transitions :table
 id id, fence integer, status text, outcome text, number integer, attempts integer, started_at integer, ended_at integer,
 wait_us integer, result text, error text, error_class text, traceback text, reason text
 
--- In the order of `_success` in dialect.py.
+-- In the order of `success_row_of` in transition_rows.py.
 -- name: successes :table
 id id, fence integer, number integer, started_at integer, ended_at integer, wait_us integer, result text
 
