@@ -215,8 +215,8 @@ class _Load:
         levels = levels_of(rows[:1])
         chunk = batches.Chunk(self._batch_id, self._seen, _loader(), rows)
 
-        def store(new_queues: list[str], tell: str | None) -> Verb[None]:
-            return parts.access.run(batches.store_chunk, chunk, new_queues, tell)
+        def store(new_queues: list[str], notification: str | None) -> Verb[None]:
+            return parts.access.run(batches.store_chunk, chunk, new_queues, notification)
 
         yield from parts.commits.announced(levels, store)
         self._seen += len(rows)

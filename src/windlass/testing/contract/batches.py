@@ -69,7 +69,7 @@ def counts(bench: Workbench, batch: str) -> GroupCounts:
     """Return what a batch has counted."""
     state = bench.database.read(batches.state, batch)
     assert state is not None
-    return state.counts._replace(told=0)
+    return state.counts._replace(publish_progress=0)
 
 
 class BatchesContract(StoreContract):
