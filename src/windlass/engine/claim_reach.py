@@ -83,10 +83,10 @@ def choose(due: list[Head], limited: Collection[str], tiers: int, store_now: int
     return Chosen([*gated, *(head for tier in ranked[:tiers] for head in tier)], _best(ranked[tiers:]), of)
 
 
-def _best(left_out: Sequence[Sequence[Head]]) -> list[Head]:
+def _best(omitted: Sequence[Sequence[Head]]) -> list[Head]:
     """Return the first due head of each priority level: no other can rank before it."""
     first: dict[int, Head] = {}
-    for tier in left_out:
+    for tier in omitted:
         for head in tier:
             known = first.get(head.level)
             if known is None or head.due_at < known.due_at:

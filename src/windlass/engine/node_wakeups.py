@@ -19,7 +19,7 @@ from windlass.stores.database import Database
 from windlass.stores.notifier import EVERYTHING, Notifier
 from windlass.submission.group_commit import payload_parts
 
-DONE_WORD = "done"
+DONE_PAYLOAD = "done"
 
 
 class NodeWakeups:
@@ -58,10 +58,10 @@ class NodeWakeups:
         """Report circuits that opened or closed; the transaction has notified other nodes."""
         self._known.circuits_changed(changes)
 
-    def unfinished(self, left: Unfinished) -> None:
-        """Have this node's service carry out what a commit has left."""
+    def unfinished(self, work: Unfinished) -> None:
+        """Have this node's service carry out what a commit has not finished."""
         if self._unfinished is not None:
-            self._unfinished.add(left)
+            self._unfinished.add(work)
 
     def changed(self) -> None:
         """Wake all nodes: there may be new work anywhere, after a recovery or a lost answer.
@@ -73,7 +73,7 @@ class NodeWakeups:
 
     def jobs_ended(self) -> None:
         """Notify handles of other processes that may wait for ended jobs."""
-        self._send(DONE, self._done, (DONE_WORD,))
+        self._send(DONE, self._done, (DONE_PAYLOAD,))
 
     def permits_freed(self, claims: Collection[Claim], *, announced: bool = False) -> None:
         """Wake for jobs that wait for the permits of these, here or on another node.

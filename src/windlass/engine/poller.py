@@ -85,7 +85,7 @@ class Poller(Service):
         work = self._work
         work.outlook = work.outlook.from_first_lane()
         await self._look()
-        while not work.outlook.due(monotonic()) and work.outlook.lanes_left:
+        while not work.outlook.due(monotonic()) and work.outlook.lanes_remain:
             await self._look()
         return bool(work.outlook.due(monotonic()))
 

@@ -80,7 +80,7 @@ class Runner:
         self._resilience = resilience
         self._reporter = reporter
         self._tools = tools
-        self._unknown_said: set[str] = set()
+        self._unknown_logged: set[str] = set()
 
     async def run(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
         """Run the steps, top to bottom.
@@ -178,8 +178,8 @@ class Runner:
 
     def _log_unknown(self, target: str, why: str) -> None:
         """Log once per target: a queue may be full of jobs of one."""
-        if target not in self._unknown_said:
-            self._unknown_said.add(target)
+        if target not in self._unknown_logged:
+            self._unknown_logged.add(target)
             logger.warning("%s; its jobs wait for other nodes", why)
 
     def _before_the_body(self, attempt: Attempt) -> Known | Ending:

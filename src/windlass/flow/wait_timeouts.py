@@ -25,9 +25,9 @@ class WaitTimeouts(Service):
 
     async def tick(self) -> float | None:
         """End the waits that are overdue; sleep until the next deadline."""
-        left_us = await self._tools.database.aread(signal_waits.next_deadline)
-        if left_us is None or left_us > 0:
-            return LONGEST_PAUSE if left_us is None else min(left_us / _MICROSECONDS, LONGEST_PAUSE)
+        remaining_us = await self._tools.database.aread(signal_waits.next_deadline)
+        if remaining_us is None or remaining_us > 0:
+            return LONGEST_PAUSE if remaining_us is None else min(remaining_us / _MICROSECONDS, LONGEST_PAUSE)
         effects = await self._tools.database.arun(signal_waits.expire)
         if effects is NO_EFFECTS:
             return SHORTEST_PAUSE

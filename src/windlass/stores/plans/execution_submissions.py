@@ -55,8 +55,8 @@ def fresh_of(
     """
     own = {submission.execution.id for _, submission in chosen.values()}
     fresh: dict[str, NewSubmission] = {}
-    for place, (answer, made) in chosen.items():
-        if place in stored and not answer.conflict and answer.id in own and answer.id not in fresh:
+    for handoff_id, (answer, made) in chosen.items():
+        if handoff_id in stored and not answer.conflict and answer.id in own and answer.id not in fresh:
             execution, job = made.execution._replace(id=answer.id), made.job._replace(id=answer.id)
             fresh[answer.id] = made._replace(execution=execution, job=job)
     return list(fresh.values())
