@@ -1,7 +1,7 @@
 """How much a claim reads: of which levels, those that rank first, and how many rows of each.
 
 A claim reads some rows of each level and takes the first ones of all. Of many levels it would read, and lock, many
-times what it takes. So levels are grouped into tiers of equal effective priority, and only the first tiers are read;
+times what it takes. Therefore levels are grouped into tiers of equal effective priority, and only the first tiers are read;
 the claim takes nothing that could rank behind a level that was left out.
 """
 
@@ -21,7 +21,7 @@ FEW: Final = 4
 ALL: Final = 1 << 16
 SMALLEST_CHUNK: Final = 8
 WIDEST: Final = 1 << 10
-"""Longer contention widens no further: it takes as many full claims to come back from."""
+"""Limit of the factor: after contention, it takes one full claim to halve it."""
 
 
 class ClaimReach(NamedTuple):
@@ -68,7 +68,7 @@ class Chosen(NamedTuple):
 def choose(due: list[Head], limited: Collection[str], tiers: int, store_now: int, boost_us: int) -> Chosen:
     """Choose the first tiers of the levels that are due.
 
-    Behind gates every level is read: its due time is when a gate may have room, and says nothing of its rank.
+    Behind gates every level is read: its due time is when a gate may have room, and does not give its rank.
     """
     free = [head for head in due if head.lane is None and head.queue not in limited]
     if len(free) <= FEW:

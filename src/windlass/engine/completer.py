@@ -44,7 +44,7 @@ GATHER = 0.003
 BACKLOG = 5_000
 """Number of transitions that may wait to be written; beyond that no job is claimed."""
 MAX_SPLITS = 64
-"""Number of refused statements after which a flush is not split further: finds six bad outcomes in a thousand."""
+"""Number of refused statements after which a flush is not split further: enough to find six bad outcomes in a thousand."""
 
 
 class FlushPublisher(Protocol):
@@ -107,7 +107,7 @@ class Completer(Service):
 
     @property
     def full(self) -> bool:
-        """Whether so many outcomes wait to be written that no more jobs should be started."""
+        """Whether so many outcomes wait to be written that no more jobs should be claimed."""
         return len(self._waiting) + len(self._set_aside) + len(self._judgings) >= BACKLOG
 
     @property
@@ -128,7 +128,7 @@ class Completer(Service):
         self._judgings.begin(attempt, judging)
 
     async def judged(self, timeout: float, forced: asyncio.Event) -> None:
-        """Wait until the branches of all attempts are judged; cut off what is not in time, or if `forced` is set."""
+        """Wait until the branches of all attempts are judged; cancel the rest after `timeout`, or if `forced` is set."""
         await self._judgings.cut_off(timeout, forced)
 
     async def flushed(self) -> bool:

@@ -63,7 +63,7 @@ class Outlook(NamedTuple):
     woken: bool = False
     """A notification has arrived since the last rest."""
     recent: tuple[tuple[int, int], ...] = ()
-    """(wanted, got) of the last polls, but for empty ones in a steady stream."""
+    """(wanted, got) of the last polls, except empty ones in a steady stream."""
     last_job: float | None = None
     """When a poll last returned a job."""
     reach: ClaimReach = ClaimReach()
@@ -222,7 +222,7 @@ class Outlook(NamedTuple):
         return self._replace(claim_in_doubt_since=now)
 
     def after_recovery(self, since: float, asked_at: float) -> Outlook:
-        """Record a search for the jobs of a claim that failed at `since`; late enough, it settles the doubt."""
+        """Record a search for the jobs of a claim that failed at `since`; if it was late enough, the claim is no longer in doubt."""
         settled = asked_at - since > CLAIM_IN_DOUBT_FOR and self.claim_in_doubt_since == since
         return self._replace(claim_in_doubt_since=None) if settled else self
 

@@ -23,7 +23,7 @@ from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans import claims, jobs, queues
 
 LAGS_OF_A_CLAIM = 64
-"""Of a claim of more jobs than this, the lags of some stand for those of all."""
+"""If a claim returns more jobs than this, the lags of only some of them are measured."""
 
 
 class PollerOptions(NamedTuple):

@@ -1,4 +1,4 @@
-"""One attempt, step by step. This file reads like the documentation of a job's run.
+"""One attempt, step by step. The order of the code is the order of a job's run.
 
 The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy
 check, resolve target, call, handle outcome, release permit, clear context. The claim has done what steps 2 to 6
@@ -136,7 +136,7 @@ class Runner:
         return None if attempt.turn is None else found
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
-        """ServiceCall the body through the resilience strategy, if that is the user's and the job has a circuit."""
+        """Call the body through the resilience strategy, if that is the user's and the job has a circuit."""
         circuit, resilience = circuit_of(attempt.claim), self._resilience
         if circuit is None or resilience is None or not resilience.is_users:
             return await self._invoker.invoke(attempt, payload, known)

@@ -117,7 +117,7 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
 
 
 def _not_signaled(attempt: Attempt, times: Times, error: SignalTimeoutError, policies: Policies) -> Transition:
-    """Treat it like any failure, but that a retry waits again at once: no signal may come while nobody waits."""
+    """Treat it like any failure, except that a retry waits again at once: a signal needs a job that waits for it."""
     failed = _failed(attempt, times, error, policies)
     assert failed.failure is not None
     failure = failed.failure._replace(traceback=None)  # it has only our own frames

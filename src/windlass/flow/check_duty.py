@@ -1,4 +1,4 @@
-"""The checks of flows, by one node at a time: corrects followers and groups after a crash."""
+"""The duty that checks flows: it corrects followers and groups after a crash."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FlowChecks(Duty):
         self._publish((), missed.effects)
         if missed.found:
             logger.warning(
-                "followers of %d ended jobs and groups were still waiting; they are decided now", missed.found
+                "followers of %d ended jobs and groups were still waiting; they are released or canceled now", missed.found
             )
         stalled = await self._lease.run(flow_checks.recount, self._groups_after)
         self._groups_after = stalled.next_after

@@ -10,7 +10,7 @@ from windlass.runtime.service import Service
 from windlass.stores.plans import operations
 
 GATHER: Final = 0.01
-"""Seconds to wait after one transaction: a busy group is counted by many flushes, which leave counts again."""
+"""Seconds to wait after one transaction: many flushes count a busy group, and their counts are added together."""
 
 
 class FlowCompletion(Service):

@@ -10,9 +10,9 @@ from windlass.runtime.service import Service
 from windlass.stores.plans import signal_waits
 
 LONGEST_PAUSE: Final = 5.0
-"""Seconds between two looks at the deadlines: jobs that other processes enqueue may have an earlier one."""
+"""Seconds between two reads of the deadlines: jobs that other processes enqueue may have an earlier one."""
 SHORTEST_PAUSE: Final = 0.02
-"""Seconds before the next look while another node ends the waits that are overdue."""
+"""Seconds before the next read while another node ends the waits that are overdue."""
 _MICROSECONDS: Final = 1_000_000
 
 

@@ -71,7 +71,7 @@ class LocalNode:
             node.schedules_changed()
 
     def unfinished(self, work: Unfinished) -> None:
-        """Do nothing: verbs carry out what they leave."""
+        """Do nothing: verbs carry out the unfinished work of their commits."""
 
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Wake for circuits that opened, closed or were reset."""

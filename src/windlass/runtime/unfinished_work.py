@@ -1,4 +1,4 @@
-"""Work that commits of a node have left for later transactions, which a service of the node runs."""
+"""Work that commits of a node have not finished: a service of the node carries it out in later transactions."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class Dialect:
         return won(transitions, (yield Step("applied")))
 
     def _stage(self, transitions: Sequence[Transition]) -> Plan[None]:
-        """Give transitions to the statements that follow, in a table of the session."""
+        """Store transitions in a table of the session, for the statements that follow."""
         yield Step("clear_staged")
         if all(transition.move is Move.SUCCEED for transition in transitions):  # as usual: half the columns
             yield Step("stage_successes", {"rows": json_text([_success(one) for one in transitions])})

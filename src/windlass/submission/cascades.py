@@ -1,4 +1,4 @@
-"""Work that a caller's commit has left for later transactions, carried out before its verb returns."""
+"""Work that a caller's commit has not finished: carried out in later transactions, before its verb returns."""
 
 from __future__ import annotations
 

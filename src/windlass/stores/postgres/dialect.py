@@ -81,7 +81,7 @@ class PostgresDialect(Dialect):
 
     def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
         """Insert all keys with one statement."""
-        count: int = yield Step(step, {"word": texts([key for key, _ in keys]), "id": ids([job for _, job in keys])})
+        count: int = yield Step(step, {"key": texts([key for key, _ in keys]), "id": ids([job for _, job in keys])})
         return count
 
     # ------------------------------------------------------------------ claim

@@ -23,9 +23,7 @@ else:
     _flock, EXCLUSIVE, UNLOCK = fcntl.flock, fcntl.LOCK_EX, fcntl.LOCK_UN
 
 LOCK_DEADLINE = 10.0
-"""Seconds that an operation waits in total.
-
-Behind other writers of this process, for the lock file, and for SQLite's lock.
+"""Seconds that an operation waits in total: behind other writers of this process, for the lock file and for SQLite's lock.
 """
 BUSY_TIMEOUT_MS = 500
 """How long SQLite itself waits at a time; the writer tries again until the deadline of the operation."""
@@ -147,7 +145,7 @@ class WriteLock:
 class Checkpoints:
     """Makes a checkpoint after so many changes; the caller holds the write lock.
 
-    Passive: it never waits for readers, and what they still need is left for the next time. A second connection holds
+    Passive: it never waits for readers; what they still need is written by a later checkpoint. A second connection holds
     SQLite's own lock meanwhile, so that connections that do not use the lock file do not write during it either.
     """
 
@@ -157,7 +155,7 @@ class Checkpoints:
         self._seen = 0
 
     def after_commit(self) -> None:
-        """Make a checkpoint if it is time; if another connection writes, leave it to the next commit."""
+        """Make a checkpoint if it is due; if another connection writes, it is tried again after the next commit."""
         changes = self._connection.total_changes
         if changes - self._seen > CHECKPOINT_CHANGES and self._checkpoint():
             self._seen = changes
