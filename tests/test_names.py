@@ -1,4 +1,4 @@
-"""The names of modules and classes: nouns of the glossary, and one meaning for each name."""
+"""The names of modules, classes, functions and parameters: words of the glossary, and one meaning for each name."""
 
 import ast
 import re
@@ -92,9 +92,17 @@ PAIRED_CLASSES = {
 }
 """Classes of one name in several modules, and why, or what becomes of them."""
 
+OTHER_NAMES = {
+    "_leave": "a wave leaves its rest to an operation",
+    "_leave_cancels": "the same, for followers to cancel",
+    "by_whom": "a column of the database",
+    "words": "an attribute of the public `TriageRule`",
+}
+"""Names of functions, parameters and attributes that contain a refused word, and why."""
+
 
 class Name(NamedTuple):
-    """A module or a class: its last part, and where it is, as a dotted path below the package."""
+    """A module, a class or a function: its last part, and where it is, as a dotted path below the package."""
 
     last: str
     path: str
@@ -121,6 +129,27 @@ def class_names() -> list[Name]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
     ]
+
+
+@cache
+def other_names() -> list[Name]:
+    """The names of functions, parameters, variables and attributes, but for those of tests, which are sentences."""
+    return [
+        Name(name, f"{dotted(path)}.{name}")
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (name := bound_name(node)) and not name.startswith("test_")
+    ]
+
+
+def bound_name(node: ast.AST) -> str:
+    """The name that a node gives to a function, a parameter, a variable or an attribute; empty if it gives none."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            return name
+    return ""
 
 
 def words(name: str) -> list[str]:
@@ -164,6 +193,14 @@ def test_module_and_class_names_are_nouns_of_the_glossary():
     assert wrong == {}, "name the thing by the word of its own page: docs/explain/glossary.md"
 
 
+def test_other_names_have_no_refused_words():
+    banned = refused()
+    found = {name.last: name.path for name in other_names() if banned.intersection(words(name.last))}
+    wrong = {last: path for last, path in found.items() if last not in OTHER_NAMES}
+    assert wrong == {}, "use the word of the glossary: docs/explain/glossary.md; or give a reason in OTHER_NAMES"
+    assert OTHER_NAMES.keys() - found.keys() == set(), "no such name is left: take it off the list"
+
+
 def test_modules_of_one_name_are_listed_with_a_reason():
     found = set(shared([name for name in module_names() if not is_mirror(name.path)]))
     assert found - set(PAIRED_MODULES) == set(), "another name, or a reason why both have it"
@@ -181,6 +218,12 @@ def test_names_are_split_into_their_words():
     assert words("PermitReleaser") == ["permit", "releaser"]
     assert words("_URLPart") == ["url", "part"]
     assert words("thread_watch") == ["thread", "watch"]
+
+
+def test_names_of_functions_parameters_variables_and_attributes_are_found():
+    source = "async def tell(word, *said, who=1):\n    self.place = told = other.heard"
+    found = {bound_name(node) for node in ast.walk(ast.parse(source))}
+    assert found == {"", "tell", "word", "said", "who", "place", "told"}
 
 
 def test_gerunds_and_refused_words_are_objected_to():

@@ -29,7 +29,7 @@ def features_of(parts: Parts) -> tuple[Feature, ...]:
         ),
         retry_times(parts.bus),
         circuits.feature(settings.circuits.profile.value),
-        archive_duty.feature(settings.jobs, ids_tell_time=isinstance(parts.clock, SystemClock)),
+        archive_duty.feature(settings.jobs, ids_have_times=isinstance(parts.clock, SystemClock)),
         statistics_duty.feature(settings.node.statistics_interval),
         awaited_signals.feature(),
         followers.feature(settings.node.sweep_interval),

@@ -149,15 +149,15 @@ class Program:
         app = self._app
         if self._import_error is not None and target.startswith(f"{self._home}:"):
             raise self._import_error
-        place = target if app is not None and target in app.registry else self._imported(target, home)
-        app = app or _app_behind(place)
+        location = target if app is not None and target in app.registry else self._imported(target, home)
+        app = app or _app_behind(location)
         if app is None and self._needs_app:
             raise self._import_error or _homeless(target, "its serializer, invocation resolver or middleware")
         given = Registry() if app is None else app.registry
         if target in given:
             known = given.resolve(target)
         else:
-            known = Registry(policy=_AllowAll(), resolver=given.resolver).resolve(place)
+            known = Registry(policy=_AllowAll(), resolver=given.resolver).resolve(location)
         if not isinstance(known, Known):
             raise TargetNotFoundError(known.error)
         if app is None and self._provides and known.owner is not None:

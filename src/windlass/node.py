@@ -121,9 +121,9 @@ class Node:
         finally:
             if self.loop_watch is not None:
                 await self.loop_watch.astop()
-            left = await self.departure.leave()
+            unregistered = await self.departure.unregister()
             logcontext.uninstall()
-        return clean and left
+        return clean and unregistered
 
     def abandon(self) -> None:
         """Stop beating after the loop has ended, so that the lease expires and others recover its jobs."""

@@ -25,10 +25,10 @@ STILL_CHECKS = 2
 class NodeDrain:
     """Drains a node once; further callers get the same result. Created on the node's loop."""
 
-    def __init__(self, node: Node, timeout: float | None, when_left: Callable[[], None], *, embedded: bool) -> None:
+    def __init__(self, node: Node, timeout: float | None, on_end: Callable[[], None], *, embedded: bool) -> None:
         self._node = node
         self._timeout = timeout
-        self._when_left = when_left
+        self._on_end = on_end
         self._embedded = embedded
         self.loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
@@ -47,7 +47,7 @@ class NodeDrain:
         """Begin on the node's loop, or shorten a drain in progress to `limit` seconds from now."""
         if self._task is None:
             limit = self._timeout if limit is None else limit
-            self._task = self.loop.create_task(self._leave(limit), context=self._context.copy())
+            self._task = self.loop.create_task(self._drain(limit), context=self._context.copy())
         elif limit is not None:
             self.loop.call_later(limit, self._node.slots.force)
         return self._task
@@ -92,7 +92,7 @@ class NodeDrain:
                     still = 0 if self.loop.is_running() else still + 1
             return self._abandon()
 
-    async def _leave(self, limit: float | None) -> bool:
+    async def _drain(self, limit: float | None) -> bool:
         if self._watch is not None:
             self._watch.cancel()
         node = self._node
@@ -101,7 +101,7 @@ class NodeDrain:
             try:
                 return await node.drain(limit)
             finally:
-                self._when_left()
+                self._on_end()
 
     def _abandon(self) -> bool:
         """Give the node up: nothing can be awaited any more on its loop."""
@@ -112,7 +112,7 @@ class NodeDrain:
         )
         self._abandoned = True
         self._node.abandon()
-        self._when_left()
+        self._on_end()
         return False
 
     def _refuse_on_its_loop(self) -> None:

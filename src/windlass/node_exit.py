@@ -79,7 +79,7 @@ class Departure:
             logger.error("%d outcomes cannot be written because the store is lost: jobs %s", len(jobs), named)
         return not jobs
 
-    async def leave(self) -> bool:
+    async def unregister(self) -> bool:
         """Unregister the node; return False if the store does not answer. Its lease is kept if bodies hold permits."""
         if self.loss:
             await self._heartbeat.astop()

@@ -62,7 +62,7 @@ class WakeupTarget(Protocol):
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Wake for circuits that opened, closed or were reset."""
 
-    def unfinished(self, left: Unfinished) -> None:
+    def unfinished(self, work: Unfinished) -> None:
         """Have the rest of a commit's work carried out."""
 
 

@@ -235,7 +235,7 @@ class RejectSink(Protocol):
 
 
 class Outlet(Protocol):
-    """A place outside of the database to which a relay delivers: `publish("invoices", to={"crm": outlet})`.
+    """A destination outside of the database to which a relay delivers: `publish("invoices", to={"crm": outlet})`.
 
     Subscribers of publications, providers of dead letters and sinks of rejects are outlets; `windlass.HttpTarget` and
     `windlass.SqsTarget` are two, and so is a function that takes a `Delivery`. Its error says what follows:

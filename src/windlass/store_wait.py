@@ -74,7 +74,7 @@ class StoreWait:
 
 
 async def _first(starting: asyncio.Future[None], asked: asyncio.Event) -> None:
-    leaving = asyncio.ensure_future(asked.wait())
-    both: set[asyncio.Future[Any]] = {starting, leaving}
+    stopping = asyncio.ensure_future(asked.wait())
+    both: set[asyncio.Future[Any]] = {starting, stopping}
     await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-    leaving.cancel()
+    stopping.cancel()

@@ -137,14 +137,14 @@ class Worker:
         await node.start()
         self.failure = None
         self._local_node = parts.local_node
-        self._local_node.enter(node.wakeups)
-        self.node, self._drain = node, NodeDrain(node, self._drain_timeout, self._left, embedded=not self._runs_alone)
+        self._local_node.attach(node.wakeups)
+        self.node, self._drain = node, NodeDrain(node, self._drain_timeout, self._ended, embedded=not self._runs_alone)
 
-    def _left(self) -> None:
+    def _ended(self) -> None:
         if self.node is not None:
             self.failure = self.node.departure.loss
         if self._local_node is not None:
-            self._local_node.leave()
+            self._local_node.detach()
         self.node = self._drain = None
         self._entered(None)
 

@@ -10,8 +10,8 @@ from windlass.domain.lanes import (
     RESOURCE,
     Lane,
     general_gate,
-    left_to_others,
     needed_targets,
+    passed_over_lane,
     read_lane,
     resource_gate,
     target_named,
@@ -72,7 +72,7 @@ def test_gates_are_locked_in_one_order(lane: Lane):
 @given(lanes(), targets)
 def test_a_job_in_the_lane_of_an_unknown_target_keeps_its_gates(lane: Lane, target: str):
     """J6.3, J6.2: waiting for a node that knows its target leads around no gate."""
-    left = read_lane(left_to_others(lane.text, target))
+    left = read_lane(passed_over_lane(lane.text, target))
     assert left == lane._replace(target=target)
     assert left.gates == lane.gates
 
@@ -80,7 +80,7 @@ def test_a_job_in_the_lane_of_an_unknown_target_keeps_its_gates(lane: Lane, targ
 @given(targets, st.lists(targets, unique=True, max_size=3))
 def test_a_lane_names_the_predicates_that_a_node_must_know(target: str, predicates: list[str]):
     """J8.2, J6.3: all of them, so that no two nodes pass a job to each other for ever."""
-    lane = read_lane(left_to_others(None, target, predicates))
+    lane = read_lane(passed_over_lane(None, target, predicates))
     assert needed_targets(lane.target or "") == (target, predicates)
     assert all(name in target_named(lane.target or "") for name in (target, *predicates))
 
@@ -88,7 +88,7 @@ def test_a_lane_names_the_predicates_that_a_node_must_know(target: str, predicat
 def test_a_lane_has_no_more_predicates_than_an_index_can_hold():
     """J8.2, J6.3: the first is what was missing; a node that knows these and not the others passes the job on."""
     predicates = [f"shop.orders.conditions:is_{'long' * 15}_{number}" for number in range(100)]
-    lane = left_to_others(None, "shop.orders:assess", predicates)
+    lane = passed_over_lane(None, "shop.orders:assess", predicates)
     assert len(lane) < 2_000
     named = needed_targets(read_lane(lane).target or "")[1]
     assert (named, len(named) > 10) == (predicates[: len(named)], True)

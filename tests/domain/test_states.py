@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, leaves, may_move
+from windlass.domain.states import LIVE, MOVES, TERMINAL, JobStatus, Move, may_move, sources_of
 
 P, R, W, Z, S, F, C = JobStatus  # Z: PAUSED
 
@@ -68,7 +68,7 @@ def test_every_move_is_in_the_table_and_changes_the_state():
 )
 def test_each_move_has_exactly_its_source_states(move, sources):
     """J2.1: every write compares the state it leaves."""
-    assert leaves(move) == sources
+    assert sources_of(move) == sources
 
 
 def test_the_table_cannot_be_changed():
@@ -78,10 +78,10 @@ def test_the_table_cannot_be_changed():
 
 def test_resuming_returns_exactly_to_the_states_that_can_be_paused():
     """PAUSED goes back to the state it was paused from."""
-    assert {target for _, target in MOVES[Move.RESUME]} == leaves(Move.PAUSE)
+    assert {target for _, target in MOVES[Move.RESUME]} == sources_of(Move.PAUSE)
 
 
 def test_success_is_final_and_only_a_revival_ends_cancellation():
     """J2.4: of a follower, by the retry of what had canceled it."""
     assert not any(may_move(S, other) for other in JobStatus)
-    assert [move for move in Move if C in leaves(move)] == [Move.REVIVE]
+    assert [move for move in Move if C in sources_of(move)] == [Move.REVIVE]

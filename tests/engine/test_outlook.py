@@ -241,7 +241,7 @@ def test_a_round_through_the_lanes_may_take_several_looks(answers: list[Heads], 
 
 def test_a_round_through_the_lanes_can_be_restarted():
     known = looked(held=True, after=LATER).from_first_lane()
-    assert not known.lanes_left
+    assert not known.lanes_remain
     assert not known.begin_look(3.0).after_look(found(), 3.0).answer.held
 
 

@@ -101,7 +101,7 @@ def test_checks_of_sound_flows_change_nothing(app: Windlass, apps: Apps, jobs: J
     group(jobs.double.bind(1), jobs.double.using(delay=60).bind(2)).then(jobs.join).enqueue()
     jobs.step.bind("a").then(jobs.step.bind("b")).enqueue()
     before = query(apps.url, "SELECT id, due FROM windlass_hot ORDER BY id")
-    assert not app.database.run(flow_checks.left_behind)
+    assert not app.database.run(flow_checks.find_unfinished)
     assert app.database.run(flow_checks.release_missed, FIRST_ID).found == 0
     assert app.database.run(flow_checks.recount, FIRST_ID).found == 0
     assert query(apps.url, "SELECT id, due FROM windlass_hot ORDER BY id") == before

@@ -45,7 +45,7 @@ def run_duty(app: Windlass, make: Callable[[LeaseHolder], Duty]) -> None:
 def archive(app: Windlass) -> None:
     """One pass of the archive duty."""
     errors = ErrorHandling()
-    run_duty(app, lambda lease: ArchiveDuty(app.database, lease, RETENTION, errors, ids_tell_time=False))
+    run_duty(app, lambda lease: ArchiveDuty(app.database, lease, RETENTION, errors, ids_have_times=False))
 
 
 def purge(app: Windlass) -> None:

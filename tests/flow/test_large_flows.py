@@ -143,7 +143,7 @@ def test_the_checks_undo_a_large_retry_that_was_given_up(app: Windlass, apps: Ap
     handle = failed_fan_out(app, jobs)
     app.database.run(flow_revival.revive_some, [str(handle.id)])
     clock.advance(11)
-    left = app.database.run(flow_checks.left_behind)
+    left = app.database.run(flow_checks.find_unfinished)
     app.database.run(flows.carry_on, left)
     assert check(app).found > 0
     drain(app)

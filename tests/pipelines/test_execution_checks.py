@@ -76,7 +76,7 @@ def test_paused_executions_and_those_that_wait_for_parts_are_not_woken(app: Wind
     run = declare(app).submit(LINES)
     assert run.pause()
     rows(store_url, PARKED)
-    checked = app.database.run(execution_checks.wake_left, execution_checks.FIRST_ID)
+    checked = app.database.run(execution_checks.wake_idle, execution_checks.FIRST_ID)
     assert (checked.found, checked.effects.work) == (0, frozenset())
     assert run.resume()
     assert one(store_url, "SELECT count(*) FROM windlass_hot WHERE due IS NULL") == 0
@@ -92,6 +92,6 @@ def test_windows_follow_each_other(app: Windlass, store_url: str, monkeypatch: p
     rows(store_url, PARKED)
     found, after, passes = 0, execution_checks.FIRST_ID, 0
     while passes == 0 or after != execution_checks.FIRST_ID:
-        checked = app.database.run(execution_checks.wake_left, after)
+        checked = app.database.run(execution_checks.wake_idle, after)
         found, after, passes = found + checked.found, checked.next_after, passes + 1
     assert (found, passes) == (5, 2)

@@ -28,7 +28,7 @@ _MAX_BYTES: Final = 65_536
 
 
 def application(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass a command its application (first argument, `--app`/`-a`, or `WINDLASS_APP`) as the parameter `place`."""
+    """Pass a command its application (first argument, `--app`/`-a`, or `WINDLASS_APP`) as the parameter `location`."""
 
     @click.argument("app_argument", metavar="[APP]", required=False)
     @click.option(
@@ -42,42 +42,44 @@ def application(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.pass_context
     @wraps(command)
-    def with_place(
+    def with_location(
         context: click.Context, /, *args: Any, app_argument: str | None, app_option: str | None, **options: Any
     ) -> Any:
         typed = context.get_parameter_source("app_option") is ParameterSource.COMMANDLINE
         if typed and app_argument not in (None, app_option):
             raise click.UsageError(f"two applications given: {app_argument} and --app {app_option}; name one")
         example = f"{context.command_path} shop:app"
-        return command(*args, place=place_of(app_argument or app_option, example), **options)
+        return command(*args, location=checked_location(app_argument or app_option, example), **options)
 
-    return with_place
+    return with_location
 
 
-def load_app(place: str) -> Windlass:
+def load_app(location: str) -> Windlass:
     """Import the application at `module:attribute`; the current folder comes first on the path."""
     _put_folder_on_path()
-    module_name, _, attribute = place.partition(":")
+    module_name, _, attribute = location.partition(":")
     module = _module(module_name, attribute)
     found = _attribute(module, attribute)
     if not isinstance(found, Windlass):
         raise ConfigurationError(
-            f"{place} is {_article(type(found).__name__)}, not a Windlass application{_hint(_apps_in(module))}"
+            f"{location} is {_article(type(found).__name__)}, not a Windlass application{_hint(_apps_in(module))}"
         )
     return found
 
 
-def place_of(place: str | None, example: str = "--app shop:app") -> str:
+def checked_location(location: str | None, example: str = "--app shop:app") -> str:
     """Return `module:attribute` if its form is right; raise a usage error otherwise."""
-    if not place:
+    if not location:
         raise click.UsageError(
             f"no application given: name it as module:attribute ({example}), "
             f"with --app, or in WINDLASS_APP{_hint(_declared_here())}"
         )
-    if not _FORM.fullmatch(place):
-        likely = _apps_of_module(place) or _repaired(place)
-        raise click.UsageError(f"expected an application as module:attribute (shop:app), got {place!r}{_hint(likely)}")
-    return place
+    if not _FORM.fullmatch(location):
+        likely = _apps_of_module(location) or _repaired(location)
+        raise click.UsageError(
+            f"expected an application as module:attribute (shop:app), got {location!r}{_hint(likely)}"
+        )
+    return location
 
 
 def _put_folder_on_path() -> None:
@@ -85,13 +87,13 @@ def _put_folder_on_path() -> None:
         sys.path.insert(0, os.getcwd())
 
 
-def _apps_of_module(place: str) -> list[str]:
+def _apps_of_module(location: str) -> list[str]:
     """Return the applications of an importable module that was named without an attribute."""
-    if not _MODULE.fullmatch(place):
+    if not _MODULE.fullmatch(location):
         return []
     _put_folder_on_path()
     try:
-        return _apps_in(import_module(place))
+        return _apps_in(import_module(location))
     except (Exception, SystemExit):  # noqa: BLE001 - users' code; the form is wrong in any case
         return []
 
@@ -102,7 +104,7 @@ def _module(name: str, attribute: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
             raise _broken(name, error) from error  # the module exists, but something it imports does not
-        here = [place for place in _declared_here() if place.endswith(f":{attribute}")] or _declared_here()
+        here = [location for location in _declared_here() if location.endswith(f":{attribute}")] or _declared_here()
         close = difflib.get_close_matches(f"{name}:{attribute}", here, n=1, cutoff=0.4)
         raise ConfigurationError(
             f"there is no module {error.name!r} here ({os.getcwd()}) or among the installed packages{_hint(close)}"
@@ -145,9 +147,9 @@ def _declared_here() -> list[str]:
     return found
 
 
-def _repaired(place: str) -> list[str]:
+def _repaired(location: str) -> list[str]:
     """Return what was probably meant by a path, a dotted name or a bare module."""
-    path, _, attribute = place.partition(":")
+    path, _, attribute = location.partition(":")
     module = path.removesuffix(".py").removeprefix("./").strip("/").replace("/", ".")
     here = _declared_here()
     same = [known for known in here if known.partition(":")[0] == module]

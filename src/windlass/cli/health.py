@@ -27,7 +27,7 @@ from windlass.domain.control_characters import visible
     help="Count only workers whose last heartbeat is younger; default: those that hold their lease.",
 )
 @json_option("health")
-def command(place: str, max_age: float | None, as_json: bool) -> None:
+def command(location: str, max_age: float | None, as_json: bool) -> None:
     """Say whether APP can work: its store answers, the schema is current, and workers are alive and do their work.
 
     Workers whose statements the store refuses, and a sweeper that does not pass, are unhealthy, too. Dispatch lag: how
@@ -38,7 +38,7 @@ def command(place: str, max_age: float | None, as_json: bool) -> None:
     \b
         windlass health shop:app --max-age 30
     """
-    app = load_app(place)
+    app = load_app(location)
     try:
         found = app.health(max_age=max_age)
     finally:

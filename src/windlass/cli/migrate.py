@@ -38,7 +38,7 @@ _NOW: Final = {
     help="With --sql: what follows this version (0: everything), without asking the store.",
 )
 @json_option("migrate", "With --status or --check: for programs.")
-def command(place: str, status: bool, check: bool, sql: bool, assumed: int | None, as_json: bool) -> None:
+def command(location: str, status: bool, check: bool, sql: bool, assumed: int | None, as_json: bool) -> None:
     """Bring the schema of APP's store up to date. SQLite does this by itself when it is first used.
 
     \b
@@ -52,7 +52,7 @@ def command(place: str, status: bool, check: bool, sql: bool, assumed: int | Non
         raise click.UsageError("--from belongs to --sql")
     if as_json and not (status or check):
         raise click.UsageError("--json belongs to --status or --check")
-    app = load_app(place)
+    app = load_app(location)
     try:
         if status or check or (sql and assumed is None):
             app.database.require()
@@ -61,7 +61,7 @@ def command(place: str, status: bool, check: bool, sql: bool, assumed: int | Non
         elif status:
             _status(app, as_json=as_json)
         elif check:
-            _check(app, place, as_json=as_json)
+            _check(app, location, as_json=as_json)
         else:
             _apply(app)
     finally:
@@ -75,12 +75,12 @@ def _apply(app: Windlass) -> None:
     write_line(f"{app.database.description}: {'up to date' if applied else 'nothing to do, the schema is current'}")
 
 
-def _check(app: Windlass, place: str, *, as_json: bool) -> None:
+def _check(app: Windlass, location: str, *, as_json: bool) -> None:
     store, missing = app.database.description, [migration.name for migration in migrate.pending(app.database)]
     if as_json:
         write_json({"store": store, "current": not missing, "pending": missing})
     elif missing:
-        write_line(f"{store}: the schema lacks {', '.join(missing)}; run `windlass migrate {place}`")
+        write_line(f"{store}: the schema lacks {', '.join(missing)}; run `windlass migrate {location}`")
     else:
         write_line(f"{store}: the schema is current")
     if missing:

@@ -78,12 +78,12 @@ def drain(app: Windlass, node: str, wait: bool, yes: bool) -> None:
         close = difflib.get_close_matches(node, alive, n=1)
         raise click.ClickException(f"no node {node} is alive{f'; did you mean {close[0]}?' if close else ''}")
     if wait:
-        _await_leave(app, node)
+        _await_exit(app, node)
     else:
         write_line(f"node {node} was asked to drain")
 
 
-def _await_leave(app: Windlass, node_id: str) -> None:
+def _await_exit(app: Windlass, node_id: str) -> None:
     pause = threading.Event()
     with console().status(f"waiting for {node_id} to leave") if drawn() else nullcontext() as status:
         while (node := _find(app, node_id)) is not None and node.alive:

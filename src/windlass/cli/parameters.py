@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from windlass.cli.application import load_app, place_of
+from windlass.cli.application import checked_location, load_app
 from windlass.client.execution_reports import DEFAULT_TENANT
 from windlass.client.filters import MAX_IN_A_PAGE, JobFilters
 from windlass.domain.clock import SystemClock
@@ -35,15 +35,15 @@ def on_application(command: Command) -> Command:
     @click.option(
         "--app",
         "-a",
-        "place",
+        "location",
         metavar="MODULE:ATTRIBUTE",
         envvar="WINDLASS_APP",
         show_envvar=True,
         help="The application, e.g. shop:app.",
     )
     @wraps(command)
-    def with_app(*args: Any, place: str | None, **options: Any) -> Any:
-        app = load_app(place_of(place))
+    def with_app(*args: Any, location: str | None, **options: Any) -> Any:
+        app = load_app(checked_location(location))
         try:
             migrate.require_used(app.database)
             with app.acting_as(principal()):

@@ -139,7 +139,9 @@ def resume(app: Windlass, publication: str, subscriber: str) -> None:
 @click.option("--publication", "-p", metavar="NAME", show_envvar=True, help="Of this publication.")
 @click.option("--subscriber", "-s", metavar="NAME", show_envvar=True, help="To this subscriber.")
 @click.option("--tenant", metavar="NAME", show_envvar=True, help="Of this tenant; of all if not given.")
-@click.option("--rejected", is_flag=True, show_envvar=True, help="Those that a place outside has refused for good.")
+@click.option(
+    "--rejected", is_flag=True, show_envvar=True, help="Those that a destination outside has refused for good."
+)
 @limit_option(1_000, "How many at most; the latest first.")
 @json_option("publication retry")
 def retry(
@@ -153,8 +155,8 @@ def retry(
 ) -> None:
     """Try hand-offs that were refused again now, instead of at their next try. Fix the cause first.
 
-    With --rejected those that a place outside has refused for good. Others that are rejected are never tried again:
-    their key was used with another payload, or they have none.
+    With --rejected those that a destination outside has refused for good. Others that are rejected are never tried
+    again: their key was used with another payload, or they have none.
 
     \b
         windlass publication retry --publication invoices --subscriber billing

@@ -53,9 +53,9 @@ def imported_sources() -> set[str]:
 def sources_below(folder: str) -> list[str]:
     """Return Python files in a folder and its subfolders, except hidden ones and virtual environments."""
     files: list[str] = []
-    for place, folders, names in os.walk(folder):
+    for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _SKIPPED]
-        files += [os.path.join(place, name) for name in names if name.endswith(".py")]
+        files += [os.path.join(directory, name) for name in names if name.endswith(".py")]
         if len(files) > MAX_FILES:
             break
     return files

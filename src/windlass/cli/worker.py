@@ -127,7 +127,7 @@ def _names(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--reloads", is_flag=True, hidden=True, help="Exit when a source file changes.")
 @click.option("--lifeline", type=int, hidden=True, help="Number of the socket to the supervisor.")
 def command(
-    place: str,
+    location: str,
     processes: int,
     concurrency: int | None,
     queues: tuple[str, ...] | None,
@@ -146,11 +146,11 @@ def command(
     if reload and not reloads:  # the child of a reloader inherits the variable
         _refuse_with_reload(shape)
         logs.set_up(log_level, log_format)
-        raise SystemExit(Reloader(["worker", place, "--reloads", *options]).run())
-    app, store_wait = load_app(place), StoreWait(wait)
+        raise SystemExit(Reloader(["worker", location, "--reloads", *options]).run())
+    app, store_wait = load_app(location), StoreWait(wait)
     logs.set_up(log_level, log_format)
     if reloads:
-        facts(f"windlass {__version__}", banner(app, place, shape))
+        facts(f"windlass {__version__}", banner(app, location, shape))
     if lifeline is not None:
         supervisor = Lifeline(lifeline)
         code = _run(app, shape, store_wait)
@@ -158,11 +158,11 @@ def command(
             supervisor.report_drained()
         raise SystemExit(code)
     _prepare(app, shape, store_wait)
-    facts(f"windlass {__version__}", banner(app, place, shape))
+    facts(f"windlass {__version__}", banner(app, location, shape))
     if processes == 1:
         raise SystemExit(_run(app, shape, store_wait))
     app.close()  # the children have connections of their own
-    raise SystemExit(Supervisor(["worker", place, "--processes", "1", *options], processes).run())
+    raise SystemExit(Supervisor(["worker", location, "--processes", "1", *options], processes).run())
 
 
 def _options(shape: Shape) -> list[str]:
@@ -222,12 +222,12 @@ def _warn_of_unknown_queues(app: Windlass, names: Sequence[str]) -> None:
         logger.warning("no job was ever enqueued in %s; %s", ", ".join(unknown), there)
 
 
-def banner(app: Windlass, place: str, shape: Shape) -> list[tuple[str, str]]:
+def banner(app: Windlass, location: str, shape: Shape) -> list[tuple[str, str]]:
     """Return the labelled lines of the worker's banner."""
     concurrency = app.settings.node.concurrency if shape.concurrency is None else shape.concurrency
     jobs = f"{concurrency} jobs at a time"
     return [
-        ("app", place),
+        ("app", location),
         ("store", app.database.description),
         ("schema", _schema(app)),
         ("queues", "all" if shape.queues is None else ", ".join(shape.queues)),

@@ -103,19 +103,19 @@ class AnswerVerbs:
         by, several = authorization.name() or process_owner(), len(given) > 1
         answers: list[Answer] = []
         pipelines: list[AppPipeline] = []
-        for place, one in enumerate(given):
+        for position, one in enumerate(given):
             try:
                 pipeline, answer = self._checked(one, found.get(one.key.execution_id), by)
             except WindlassError as error:
                 if not several:
                     raise
-                raise with_place(error, place, len(given)) from None
+                raise with_position(error, position, len(given)) from None
             answers.append(answer)
             pipelines.append(pipeline)
         answered = yield from self._callers.submit(answers)
-        for place, (one, fate) in enumerate(zip(given, answered, strict=True)):
+        for position, (one, fate) in enumerate(zip(given, answered, strict=True)):
             if fate.fate not in ACCEPTED:
-                raise _refusal(one, fate.fate, f"answer {place} of {len(given)}: " if several else "")
+                raise _refusal(one, fate.fate, f"answer {position} of {len(given)}: " if several else "")
         if self._jobs.inline is not None:
             yield self._jobs.inline.run, self._jobs.inline.arun, ()
         return [_completion(*both) for both in zip(pipelines, answers, answered, strict=True)]
@@ -158,9 +158,9 @@ def _shown(given: object) -> str:
     return short(given)
 
 
-def with_place(error: WindlassError, place: int, number: int) -> WindlassError:
-    """Return the error of one of several answers with its place."""
-    error.args = (f"answer {place} of {number}, none of which is stored: {error}",)
+def with_position(error: WindlassError, position: int, number: int) -> WindlassError:
+    """Return the error of one of several answers with its position."""
+    error.args = (f"answer {position} of {number}, none of which is stored: {error}",)
     return error
 
 
@@ -178,10 +178,10 @@ def _completion(pipeline: AppPipeline, answer: Answer, answered: AnsweredWait) -
     )
 
 
-def _refusal(given: AddressedAnswer, fate: AnswerFate, place: str) -> Exception:
+def _refusal(given: AddressedAnswer, fate: AnswerFate, prefix: str) -> Exception:
     interaction = given.key.interaction_id
-    what = f"{place}interaction {interaction}"
-    nothing = "; none of these answers is stored" if place else ""
+    what = f"{prefix}interaction {interaction}"
+    nothing = "; none of these answers is stored" if prefix else ""
     if fate is AnswerFate.LATE:
         until = "" if given.deadline is None else f", {from_micros(given.deadline):%Y-%m-%d %H:%M:%S} UTC"
         return AwaitTimeoutError(f"{what}: its deadline has passed{until}, so it takes no answer any more{nothing}")

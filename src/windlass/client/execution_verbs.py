@@ -92,8 +92,8 @@ class OneExecutionVerbs(NamedTuple):
         if not state.streams:
             value = self.reader.last_item(found.stored, state)
             return [] if value is None else [value], None
-        place = (execution_id, state.stage, after, PAGE)
-        page = yield from self.jobs.access.read(items.done, *place)
+        page_range = (execution_id, state.stage, after, PAGE)
+        page = yield from self.jobs.access.read(items.done, *page_range)
         values = [self.reader.value(found.stored, item.type, item.value) for item in page]
         return values, page[-1].path if len(page) == PAGE else None
 

@@ -120,8 +120,8 @@ class Executions(ExternalWaits):
         for definition in self._declared.register_all():
             if pipeline not in (None, definition.name):
                 continue
-            place = (definition.name, definition.version, definition.hash, most)
-            rows = yield from self._verbs.jobs.access.read(execution_reads.stranded, *place)
+            wanted = (definition.name, definition.version, definition.hash, most)
+            rows = yield from self._verbs.jobs.access.read(execution_reads.stranded, *wanted)
             found += [self._verbs.reader.execution(one) for one in rows]
         return found[:most]
 

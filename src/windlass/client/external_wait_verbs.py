@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from windlass import loggers
-from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer, with_place
+from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer, with_position
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.filters import Page, checked_limit
 from windlass.domain.external_wait import Completion, ExternalWait, WaitKey
@@ -189,21 +189,21 @@ class ExternalWaits(ExecutionReports):
                 "call it several times"
             )
         addressed: list[AddressedAnswer] = []
-        for place, pair in enumerate(given):
+        for position, pair in enumerate(given):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise InvalidOptionError(
-                    f"complete_many() takes pairs of a token and an answer, and got at place {place} "
+                    f"complete_many() takes pairs of a token and an answer, and got at place {position} "
                     f"{type(pair).__name__}; none of these answers is stored"
                 )
             try:
                 addressed.append((yield from self._verbs.answers.of_token(*pair)))
             except InvalidTokenError as error:
-                raise with_place(error, place, len(given)) from None
+                raise with_position(error, position, len(given)) from None
         return (yield from self._verbs.answers.complete(addressed)) if addressed else []
 
 
 def _cursor_of(found: list[OpenWait]) -> str | None:
-    """Return where the next page begins: behind the last row whose place can be read."""
+    """Return where the next page begins: behind the last row whose position can be read."""
     cursors = (" ".join(map(str, (one.pipeline, one.deadline, *one.key))) for one in reversed(found))
     return next((cursor for cursor in cursors if _CURSOR.fullmatch(cursor)), None)
 

@@ -54,14 +54,14 @@ def backlogs(
             max_in_flight=one.subscription.max_in_flight,
             waiting=one.waiting,
             bounded=one.waiting >= MOST_COUNTED,
-            hour_ago=max(0, one.waiting - last.get(place, NOTHING).delayed + last.get(place, NOTHING).drained),
+            hour_ago=max(0, one.waiting - last.get(key, NOTHING).delayed + last.get(key, NOTHING).drained),
             failing=one.failing,
             lag=0.0 if one.oldest is None else max(0, one.now - one.oldest) / 1_000_000,
-            last_hour=_counts(last.get(place, NOTHING)),
-            hour_before=_counts(before.get(place, NOTHING)),
+            last_hour=_counts(last.get(key, NOTHING)),
+            hour_before=_counts(before.get(key, NOTHING)),
         )
         for one in waiting
-        for place in (one.subscription[:2],)
+        for key in (one.subscription[:2],)
     ]
 
 

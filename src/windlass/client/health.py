@@ -58,12 +58,12 @@ def examine(database: Database, max_age: float | timedelta | None = None, sweep_
 
 
 def _examined(database: Database, age: float | None, late_us: int) -> Health:
-    place = database.description
+    store = database.description
     database.require()
     missing = migrate.pending(database)
     if missing:
         reason = _outdated(database, missing)
-        return Health(store=place, store_answers=True, schema_current=False, workers=0, reason=reason)
+        return Health(store=store, store_answers=True, schema_current=False, workers=0, reason=reason)
     workers = database.read(cluster.live_nodes, None if age is None else int(age * MICROSECONDS))
     swept = database.read(leases.last_pass, leases.SWEEPER)
     lags = database.read(cluster.dispatch_lags)
@@ -74,7 +74,7 @@ def _examined(database: Database, age: float | None, late_us: int) -> Health:
         reason = "workers are alive, but their sweeper does not pass; look for its errors in their logs"
     since = None if swept is None or swept.age_us is None else swept.age_us / MICROSECONDS
     return Health(
-        store=place,
+        store=store,
         store_answers=True,
         schema_current=True,
         workers=workers,

@@ -136,16 +136,16 @@ class JobVerbs(NamedTuple):
         return (yield from self._retry_failed((yield from self._allowed("retry", job_id)), must_exist=True))
 
     def _retry_failed(self, batch_id: str, *, must_exist: bool = False) -> Verb[int]:
-        left = yield from self.access.run(operations.retry_failed, batch_id)
-        if left is not None:
-            return (yield from self._carry_out(left))
+        unfinished = yield from self.access.run(operations.retry_failed, batch_id)
+        if unfinished is not None:
+            return (yield from self._carry_out(unfinished))
         if (yield from self.access.read(batches.state, batch_id)) is None:
             found = yield from self.access.read(reads.outcomes, [batch_id])
             refuse_archived(batch_id, found[0] if found else None, must_exist=must_exist)
         return 0
 
-    def _carry_out(self, left: Unfinished) -> Verb[int]:
-        return (yield from carry_out(self.access, self.publisher.publish, left, self.follow_ups))
+    def _carry_out(self, unfinished: Unfinished) -> Verb[int]:
+        return (yield from carry_out(self.access, self.publisher.publish, unfinished, self.follow_ups))
 
     def _allowed(self, action: str, job_id: UUID | str) -> Verb[str]:
         key = parse_job_id(job_id)

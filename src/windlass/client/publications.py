@@ -134,8 +134,8 @@ class AppPublications:
     def _pause(self, publication: str, subscriber: str, *, paused: bool) -> Verb[bool]:
         jobs = self._verbs.jobs
         yield from jobs.authorization.check("pause" if paused else "resume")
-        place = (check_key(publication, "publication"), check_key(subscriber, "subscriber"))
-        found: bool = yield from jobs.access.run(subscriptions.pause, *place, paused=paused)
+        subscription = (check_key(publication, "publication"), check_key(subscriber, "subscriber"))
+        found: bool = yield from jobs.access.run(subscriptions.pause, *subscription, paused=paused)
         self._declared.subscribers.bell.ring()
         self._declared.bells.ring_all()
         return found
@@ -143,9 +143,9 @@ class AppPublications:
     def retry(self, *, limit: int = 1_000, **filters: Unpack[HandoffFiltersDict]) -> int:
         """Try hand-offs that were refused again now, up to `limit` (1 to 1,000) of those that match; return how many.
 
-        Those that are WAITING, or with `status="REJECTED"` those that a place outside has refused for good, unless
-        another one has been handed over under the key since. Others that are rejected are never tried again: their key
-        was used with another payload, or they have none.
+        Those that are WAITING, or with `status="REJECTED"` those that a destination outside has refused for good,
+        unless another one has been handed over under the key since. Others that are rejected are never tried again:
+        their key was used with another payload, or they have none.
         """
         return drive(self._retry(limit, filters))
 

@@ -116,7 +116,7 @@ class Reads(Client):
 
     def _find(self, cursor: str | None, limit: int, filters: FindFilters) -> Verb[Page[Job]]:
         named = with_names(checked_filters(filters, "find", FIND_NAMES), self.registry.names_of)
-        checked = named._replace(ids_tell_time=isinstance(self._clock, SystemClock))
+        checked = named._replace(ids_have_times=isinstance(self._clock, SystemClock))
         wanted = (checked, parse_cursor(cursor), checked_limit(limit))
         yield from self._authorization.check("find")
         stored, next_cursor = yield from self._access.read(search.find, *wanted)

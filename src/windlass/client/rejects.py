@@ -56,8 +56,8 @@ class AppRejects:
         jobs = self._verbs.jobs
         yield from jobs.authorization.check("rejects")
         spot = spot_of(cursor)
-        place = None if spot is None else RejectSpot(*spot)
-        wanted = (checked_reject_filters(filters, "find"), place, checked_limit(limit))
+        start = None if spot is None else RejectSpot(*spot)
+        wanted = (checked_reject_filters(filters, "find"), start, checked_limit(limit))
         rows, following = yield from jobs.access.read(rejects.page, *wanted)
         visible = yield from jobs.authorization.visible([self._verbs.reader.reject(row) for row in rows])
         return Page(visible, cursor_of(following))

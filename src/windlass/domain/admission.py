@@ -42,14 +42,14 @@ def admit(units: Sequence[Sequence[NewJob]], known_keys: Mapping[str, str], hold
     keys, live = dict(known_keys), dict(holders)
     for unit in units:
         attempt = _Unit(keys, live)
-        conflict = attempt.place_all(unit)
+        conflict = attempt.admit_all(unit)
         if conflict is not None:
             admission.answers.append(conflict)
             continue
         keys, live = attempt.keys, attempt.live
         admission.rows.extend(attempt.rows)
         admission.replaced.update(attempt.replaced)
-        admission.answers.append(attempt.placed)
+        admission.answers.append(attempt.submitted)
     return admission
 
 
@@ -61,20 +61,20 @@ class _Unit:
         self.live = dict(live)
         self.rows: list[NewJob] = []
         self.replaced: dict[str, str] = {}
-        self.placed: list[SubmittedJob] = []
+        self.submitted: list[SubmittedJob] = []
         self.earlier: str | None = None
         """The earlier job of which the flow at hand is a duplicate."""
 
-    def place_all(self, unit: Sequence[NewJob]) -> Conflict | None:
+    def admit_all(self, unit: Sequence[NewJob]) -> Conflict | None:
         answering = {job.position.flow_id: job for job in unit if job.position is not None and job.position.answers}
         for job in unit:
             position = job.position
             if position is None:
-                conflict = self._place(job)
+                conflict = self._admit(job)
             else:
                 if position.flow_id == job.id:  # its first row
                     self.earlier = self._earlier(answering[position.flow_id])
-                conflict = self._place_in_flow(job, answers=position.answers)
+                conflict = self._admit_in_flow(job, answers=position.answers)
             if conflict is not None:
                 return conflict
         return None
@@ -88,28 +88,28 @@ class _Unit:
         holder = self.live.get(job.business_key)
         return None if holder is None or holder.kind == SCHEDULE else holder.id
 
-    def _place_in_flow(self, job: NewJob, *, answers: bool) -> Conflict | None:
-        """Place a job of a flow; only the one that answers for the flow can be a duplicate, and then all are."""
+    def _admit_in_flow(self, job: NewJob, *, answers: bool) -> Conflict | None:
+        """Admit a job of a flow; only the one that answers for the flow can be a duplicate, and then all are."""
         if self.earlier is not None:
             if answers:
-                self.placed.append(SubmittedJob(self.earlier, duplicate=True))
+                self.submitted.append(SubmittedJob(self.earlier, duplicate=True))
             return None
         if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
             return Conflict(job.idempotency_key, first, "", of_follower=True)
-        conflict = self._place(job)
+        conflict = self._admit(job)
         if conflict is None and not answers:
-            self.placed.pop()
+            self.submitted.pop()
         return conflict
 
-    def _place(self, job: NewJob) -> Conflict | None:
+    def _admit(self, job: NewJob) -> Conflict | None:
         if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
-            self.placed.append(SubmittedJob(first, duplicate=True))
+            self.submitted.append(SubmittedJob(first, duplicate=True))
             return None
         if job.business_key is not None and (holder := self.live.get(job.business_key)) is not None:
             if holder.kind == SCHEDULE:  # there is no job to return, and none to replace
                 return Conflict(job.business_key, holder.id, holder.status, holder_kind=SCHEDULE)
             if job.on_conflict == "return_existing":
-                self.placed.append(SubmittedJob(holder.id, duplicate=True))
+                self.submitted.append(SubmittedJob(holder.id, duplicate=True))
                 return None
             if job.on_conflict == "raise" or holder.status not in NOT_STARTED:
                 return Conflict(job.business_key, holder.id, holder.status)
@@ -125,4 +125,4 @@ class _Unit:
         if job.business_key is not None:
             self.live[job.business_key] = Holder(job.id, "PENDING")
         self.rows.append(job)
-        self.placed.append(SubmittedJob(job.id, supersedes=supersedes))
+        self.submitted.append(SubmittedJob(job.id, supersedes=supersedes))

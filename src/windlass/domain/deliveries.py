@@ -1,4 +1,4 @@
-"""Deliveries: what is passed on to places outside of the database, and under which key."""
+"""Deliveries: what is passed on to destinations outside of the database, and under which key."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class GroupCounts(NamedTuple):
     kind: int = GROUP
     loaded: int = 1
     """For a batch: whether all of its children are stored (`domain.batch.LoadState`)."""
-    told: int = 0
+    publish_progress: int = 0
     """For a batch: whether its progress is to be published now."""
 
     @property

@@ -77,10 +77,10 @@ class _Descent:
         """The first step of each member of a group: a job, or a nested group."""
         for key in self._parents_first():
             if key in self._groups:
-                self._place_group(self._groups[key])
+                self._add_group(self._groups[key])
             else:
                 edge = self._edges.get(key)
-                self._place(key, edge.parent_id if edge is not None and edge.parent_id in self._depths else _START)
+                self._add(key, edge.parent_id if edge is not None and edge.parent_id in self._depths else _START)
         self._children: dict[UUID, list[UUID]] = defaultdict(list)
         inside = {head for heads in self._heads.values() for head in heads}
         for key in sorted(self._parents.keys() - inside - {_START}, key=self._order.__getitem__):
@@ -107,15 +107,15 @@ class _Descent:
                 if not missing[other]:
                     ready.append(other)
 
-    def _place(self, key: UUID, parent: UUID) -> None:
+    def _add(self, key: UUID, parent: UUID) -> None:
         self._parents[key], self._depths[key] = parent, self._depths[parent] + 1
 
-    def _place_group(self, group: FlowGroup) -> None:
+    def _add_group(self, group: FlowGroup) -> None:
         entrance, below = self._common_ancestor(group.members)
         heads = [key for key in below if self._parents[key] == entrance]
         self._heads[group.id] = sorted(heads, key=self._order.__getitem__)
         self._order[group.id] = min(self._order[key] for key in heads)
-        self._place(group.id, entrance)
+        self._add(group.id, entrance)
 
     def _common_ancestor(self, members: Sequence[UUID]) -> tuple[UUID, set[UUID]]:
         """Return the lowest common ancestor of some jobs, and everything between it and them."""

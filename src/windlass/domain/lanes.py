@@ -38,7 +38,7 @@ class Lane(NamedTuple):
     def text(self) -> str | None:
         """The stored text; None if there is no condition."""
         target = None if self.target is None else TARGET + self.target
-        return " ".join(word for word in (*self.gates, target) if word is not None) or None
+        return " ".join(part for part in (*self.gates, target) if part is not None) or None
 
     @property
     def resource_gate(self) -> str | None:
@@ -75,15 +75,15 @@ def general_gate(gate: str) -> str:
 def read_lane(text: str | None) -> Lane:
     """Parse a stored lane."""
     found = NO_LANE
-    for word in text.split(" ") if isinstance(text, str) else ():
-        if word.startswith(TARGET):
-            found = found._replace(target=word.removeprefix(TARGET))
-        elif word.startswith(CIRCUIT):
-            found = found._replace(circuit=word.removeprefix(CIRCUIT))
-        elif word.startswith(SCHEDULE):
-            found = found._replace(schedule=word.removeprefix(SCHEDULE))
-        elif word.startswith(RESOURCE):
-            name, slash, key = word.removeprefix(RESOURCE).partition("/")
+    for part in text.split(" ") if isinstance(text, str) else ():
+        if part.startswith(TARGET):
+            found = found._replace(target=part.removeprefix(TARGET))
+        elif part.startswith(CIRCUIT):
+            found = found._replace(circuit=part.removeprefix(CIRCUIT))
+        elif part.startswith(SCHEDULE):
+            found = found._replace(schedule=part.removeprefix(SCHEDULE))
+        elif part.startswith(RESOURCE):
+            name, slash, key = part.removeprefix(RESOURCE).partition("/")
             found = found._replace(resource=name, resource_key=unquote(key) if slash else None)
     return found
 
@@ -94,7 +94,7 @@ MAX_NEEDED: Final = 1_500
 """Longest list of predicates in a lane, in bytes: PostgreSQL indexes texts of up to some 2,700 bytes."""
 
 
-def left_to_others(lane: str | None, target: str, predicates: Iterable[str] = ()) -> str:
+def passed_over_lane(lane: str | None, target: str, predicates: Iterable[str] = ()) -> str:
     """Return the lane of a job whose target, or one of its predicates, is not known here; it keeps its gates.
 
     Of many predicates it names as many as fit: a node that knows these and not the others passes the job on.

@@ -47,10 +47,10 @@ class TriageRule(StrEnum):
     @property
     def words(self) -> str:
         """The rule in words."""
-        return _WORDS[self]
+        return _MEANINGS[self]
 
 
-_WORDS: Final = {
+_MEANINGS: Final = {
     TriageRule.REJECTS_RISE: "rejects rise: data quality or business-rule drift",
     TriageRule.DEAD_LETTERS_RISE: "DLQ rises: dependency or systemic failure",
     TriageRule.BACKLOG_RISES: "publication backlog rises: throughput or admission pressure",

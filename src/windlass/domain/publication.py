@@ -14,7 +14,7 @@ LONGEST_REASON: Final = 500
 
 PIPELINE: Final = "pipeline"
 REMOTE: Final = "remote"
-"""The kinds of subscribers: a pipeline in this database, or a place outside of it."""
+"""The kinds of subscribers: a pipeline in this database, or a destination outside of it."""
 
 
 class HandoffStatus(StrEnum):
@@ -25,8 +25,8 @@ class HandoffStatus(StrEnum):
     ADMITTED = "ADMITTED"
     """The subscriber has it."""
     REJECTED = "REJECTED"
-    """It is not tried again by itself: a place outside refused it for good, its key was used with another payload, or
-    it has no key."""
+    """It is not tried again by itself: a destination outside refused it for good, its key was used with another
+    payload, or it has no key."""
 
 
 class SubscriptionRow(NamedTuple):

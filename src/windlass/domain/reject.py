@@ -122,4 +122,4 @@ class RejectRedrive:
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    return first + "".join(part.capitalize() for part in rest)

@@ -97,6 +97,6 @@ ENTERED: Final[Mapping[Move, JobStatus]] = MappingProxyType(
 """The state after a move, for moves that lead to only one state."""
 
 
-def leaves(move: Move) -> frozenset[JobStatus]:
+def sources_of(move: Move) -> frozenset[JobStatus]:
     """Return the states that `move` may start from, e.g. for the guard of its compare-and-set."""
     return frozenset(source for source, _ in MOVES[move])

@@ -1,8 +1,8 @@
-"""How often jobs have arrived lately: under a steady stream the poller looks by itself.
+"""How often jobs have arrived lately: under a steady stream the poller queries the store by itself.
 
 Notifications are sent at most every 20 ms by each process, because one with every commit would slow concurrent commits
 down. Where jobs arrive faster than that, the next one is expected as soon as the last ones have followed each other. So
-a node looks about as often as it finds a job, whatever the rate is and however many nodes share it.
+a node queries about as often as it finds a job, whatever the rate is and however many nodes share it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windlass.domain.job import Claim
 LONGEST_GAP: Final = 0.02
 """Seconds between two jobs from which on notifications are as fast."""
 GIVEN_UP_AFTER: Final = 0.03
-"""Seconds without a job after which the stream is taken to have ended: a notification of a later one is on its way."""
+"""Seconds without a job after which the stream counts as ended: a notification announces any later job."""
 WEIGHT: Final = 0.2
 """Of the latest gap in the average."""
 
@@ -31,7 +31,7 @@ class Arrivals(NamedTuple):
     """Levels of queues of the last jobs."""
 
     def after_claim(self, jobs: Sequence[Claim], now: float) -> Arrivals:
-        """Record the jobs of a claim that returned all that was due; lanes are left to looks."""
+        """Record the jobs of a claim that returned all that was due; jobs in lanes are not counted: looks find them."""
         if not jobs:
             return self
         latest = (now - self.last) / len(jobs)

@@ -1,8 +1,8 @@
 """How much a claim reads: of which levels, those that rank first, and how many rows of each.
 
 A claim reads some rows of each level and takes the first ones of all. Of many levels it would read, and lock, many
-times what it takes. So levels are grouped into tiers of equal effective priority, and only the first tiers are read;
-the claim takes nothing that could rank behind a level that was left out.
+times what it takes. Therefore levels are grouped into tiers of equal effective priority, and only the first tiers are
+read; the claim takes nothing that could rank behind a level that was left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEW: Final = 4
 ALL: Final = 1 << 16
 SMALLEST_CHUNK: Final = 8
 WIDEST: Final = 1 << 10
-"""Longer contention widens no further: it takes as many full claims to come back from."""
+"""Limit of the factor: after contention, it takes one full claim to halve it."""
 
 
 class ClaimReach(NamedTuple):
@@ -68,7 +68,7 @@ class Chosen(NamedTuple):
 def choose(due: list[Head], limited: Collection[str], tiers: int, store_now: int, boost_us: int) -> Chosen:
     """Choose the first tiers of the levels that are due.
 
-    Behind gates every level is read: its due time is when a gate may have room, and says nothing of its rank.
+    Behind gates every level is read: its due time is when a gate may have room, and does not give its rank.
     """
     free = [head for head in due if head.lane is None and head.queue not in limited]
     if len(free) <= FEW:
@@ -83,10 +83,10 @@ def choose(due: list[Head], limited: Collection[str], tiers: int, store_now: int
     return Chosen([*gated, *(head for tier in ranked[:tiers] for head in tier)], _best(ranked[tiers:]), of)
 
 
-def _best(left_out: Sequence[Sequence[Head]]) -> list[Head]:
+def _best(omitted: Sequence[Sequence[Head]]) -> list[Head]:
     """Return the first due head of each priority level: no other can rank before it."""
     first: dict[int, Head] = {}
-    for tier in left_out:
+    for tier in omitted:
         for head in tier:
             known = first.get(head.level)
             if known is None or head.due_at < known.due_at:

@@ -107,7 +107,7 @@ class Completer(Service):
 
     @property
     def full(self) -> bool:
-        """Whether so many outcomes wait to be written that no more jobs should be started."""
+        """Whether so many outcomes wait to be written that no more jobs should be claimed."""
         return len(self._waiting) + len(self._set_aside) + len(self._judgings) >= BACKLOG
 
     @property
@@ -128,7 +128,7 @@ class Completer(Service):
         self._judgings.begin(attempt, judging)
 
     async def judged(self, timeout: float, forced: asyncio.Event) -> None:
-        """Wait until the branches of all attempts are judged; cut off what is not in time, or if `forced` is set."""
+        """Wait until all branches are judged; cancel the rest after `timeout`, or if `forced` is set."""
         await self._judgings.cut_off(timeout, forced)
 
     async def flushed(self) -> bool:

@@ -20,7 +20,7 @@ from windlass.submission.stored_options import StoredFlow
 from windlass.submission.target import Denied
 
 PARENT_RUNS: Final = 1.0
-"""Seconds after which a guarded follower is tried again whose parent was started over while it was claimed."""
+"""Seconds after which a guarded follower is tried again if its parent was started over while it was claimed."""
 
 
 class AttemptConditions:
@@ -31,7 +31,7 @@ class AttemptConditions:
         self._completer = completer
         self._bus = bus
         self.finish_plain = completer.finish
-        """Has the outcome of an attempt without branches written: what `finish` does, without the call."""
+        """Does what `finish` does, for attempts without branches: one call less on the hot path."""
 
     def missing(self, attempt: Attempt, flow: StoredFlow) -> Ending | None:
         """Return how an attempt ends whose predicates cannot all be called here; None: they can."""

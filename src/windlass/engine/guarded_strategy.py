@@ -15,7 +15,7 @@ logger = loggers.logger("windlass.resilience")
 WHEN_BROKEN = 30.0
 """Seconds until the next check when the strategy raised or returned no usable delay."""
 SOONEST, LATEST = 0.1, 86_400.0
-"""Between these a delay is believed: jobs neither go round without a pause, nor wait for a time that never comes."""
+"""Bounds of a delay: without them, jobs could be claimed again without a pause, or wait forever."""
 
 
 class Resilience:
@@ -24,7 +24,7 @@ class Resilience:
     def __init__(self, strategy: ResilienceStrategy, *, is_users: bool) -> None:
         self._strategy = strategy
         self.is_users = is_users
-        """Whether it is a user's strategy: the store's circuits then learn nothing from calls."""
+        """Whether it is a user's strategy: the store's circuits then do not count calls."""
 
     def delay(self, service: str) -> float | None:
         """Return the seconds until the service should be tried; None if it may be called now."""
@@ -38,12 +38,12 @@ class Resilience:
         self,
         service: str,
         body: Callable[[], Coroutine[Any, Any, Ending]],
-        struck: Callable[[BaseException], Ending],
+        on_other_error: Callable[[BaseException], Ending],
     ) -> Ending:
         """Have the strategy make the call. It sees the body's error, and may refuse with `CircuitOpenError`.
 
-        `struck` handles an error that is not the body's: the attempt may be timed out, drained or canceled while the
-        strategy itself waits.
+        `on_other_error` handles an error that is not the body's: the attempt may be timed out, drained or canceled
+        while the strategy itself waits.
         """
         ended: list[Ending] = []
 
@@ -58,9 +58,9 @@ class Resilience:
         except CircuitOpenError as error:
             if not ended:
                 return Deferred(self._retry_delay(service))
-            return ended[-1] if isinstance(ended[-1], Raised) else struck(error)
+            return ended[-1] if isinstance(ended[-1], Raised) else on_other_error(error)
         except BaseException as error:  # noqa: BLE001 - the body's or the strategy's error: the job failed either way
-            return ended[-1] if ended and isinstance(ended[-1], Raised) else struck(error)
+            return ended[-1] if ended and isinstance(ended[-1], Raised) else on_other_error(error)
         return ended[-1] if ended else Raised(RuntimeError(f"the resilience strategy never made the call to {service}"))
 
     def _retry_delay(self, service: str) -> float:

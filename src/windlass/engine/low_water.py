@@ -1,10 +1,10 @@
-"""Where reading of each priority level begins, while entries of jobs that have ended stand before the first one.
+"""Where claims and looks begin to read each priority level, if many index entries of ended jobs precede the first job.
 
 PostgreSQL keeps the index entries of ended jobs as long as some transaction may see them. A look counts the entries it
-has walked over. If there are many, the next looks and claims begin at low-water marks: the positions of the last jobs
+has read. If there are many, the next looks and claims begin at low-water marks: the positions of the last jobs
 that were claimed, and of the first ones that were found. Once a second all is read from the first entry again. So a job
-that appears below a mark, because its transaction took long, its due time is in the past or its owner has died, waits a
-second more at most; and nothing is left out as long as few entries stand before it.
+that appears below a mark, because its transaction took long, its due time is in the past or its node was lost, waits a
+second more at most; and nothing is skipped as long as few entries precede it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from windlass.domain.job import Claim
 from windlass.stores.claim_order import FIRST, Head, JobPosition, Starts
 
 MANY: Final = 1_000
-"""Number of entries that a look may walk over before low-water marks are used."""
+"""Number of entries that a look may read before low-water marks are used."""
 LOOK_BACK: Final = 1.0
 """Seconds after which a look begins with the first entry again."""
 SLACK_US: Final = 100_000
@@ -54,12 +54,12 @@ class LowWater(NamedTuple):
         return float("inf") if self.whole else max(self.checked_at + LOOK_BACK - now, 0.0)
 
     def begin_look(self, now: float, *, hurry: bool) -> LowWater:
-        """Begin a look; in a hurry, when a job is known to be due, the first entry is left to the next look."""
+        """Begin a look; with `hurry`, as a job is known to be due, the next one begins with the first entry instead."""
         whole = not self.in_use or (self.overdue(now) and not hurry)
         return self._replace(whole=whole, checked_at=now if whole else self.checked_at)
 
     def after_look(self, heads: Iterable[Head], walked: int, store_now: int) -> LowWater:
-        """Take what a look has found: the first job of each level, and how many entries it has walked over."""
+        """Take what a look has found: the first job of each level, and how many entries it has read."""
         in_use = walked > MANY if self.whole else self.in_use
         found = {(head.queue, head.level): head.start for head in heads if head.start is not None}
         return self._replace(in_use=in_use)._raised(found, store_now)

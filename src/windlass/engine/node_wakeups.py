@@ -19,7 +19,7 @@ from windlass.stores.database import Database
 from windlass.stores.notifier import EVERYTHING, Notifier
 from windlass.submission.group_commit import payload_parts
 
-DONE_WORD = "done"
+DONE_PAYLOAD = "done"
 
 
 class NodeWakeups:
@@ -58,10 +58,10 @@ class NodeWakeups:
         """Report circuits that opened or closed; the transaction has notified other nodes."""
         self._known.circuits_changed(changes)
 
-    def unfinished(self, left: Unfinished) -> None:
-        """Have this node's service carry out what a commit has left."""
+    def unfinished(self, work: Unfinished) -> None:
+        """Have this node's service carry out what a commit has not finished."""
         if self._unfinished is not None:
-            self._unfinished.add(left)
+            self._unfinished.add(work)
 
     def changed(self) -> None:
         """Wake all nodes: there may be new work anywhere, after a recovery or a lost answer.
@@ -73,12 +73,12 @@ class NodeWakeups:
 
     def jobs_ended(self) -> None:
         """Notify handles of other processes that may wait for ended jobs."""
-        self._send(DONE, self._done, (DONE_WORD,))
+        self._send(DONE, self._done, (DONE_PAYLOAD,))
 
     def permits_freed(self, claims: Collection[Claim], *, announced: bool = False) -> None:
         """Wake for jobs that wait for the permits of these, here or on another node.
 
-        Nodes that wait for permits also react to ended jobs: `announced` says that they were notified of those.
+        Nodes that wait for permits also react to ended jobs: `announced`: they were notified of those.
         """
         self._known.permits_freed({(claim.queue, claim.lane) for claim in claims if claim.lane is not None})
         if self._coordinator is not None:
@@ -101,7 +101,7 @@ class NodeWakeups:
     def _wake_for(self, work: Collection[tuple[str, int]]) -> None:
         """Notify other nodes: jobs that this node stored or released are new work to them, as after an enqueue.
 
-        In no order: a level of a damaged row cannot be compared with others.
+        The levels are not sorted: one of a damaged row may not be comparable with others.
         """
         if self._coordinator is not None:
             for queue, level in work:
@@ -122,7 +122,7 @@ class NodeWakeups:
 
 
 def _lane_of(claim: Claim, move: Transition) -> str | None:
-    """Return the lane in which a requeued job waits; an empty text means that it left its lane."""
+    """Return the lane in which a requeued job waits; an empty text means that it is in none any more."""
     return claim.lane if move.lane is None else move.lane or None
 
 

@@ -63,7 +63,7 @@ class Outlook(NamedTuple):
     woken: bool = False
     """A notification has arrived since the last rest."""
     recent: tuple[tuple[int, int], ...] = ()
-    """(wanted, got) of the last polls, but for empty ones in a steady stream."""
+    """(wanted, got) of the last polls, except empty ones in a steady stream."""
     last_job: float | None = None
     """When a poll last returned a job."""
     reach: ClaimReach = ClaimReach()
@@ -91,7 +91,7 @@ class Outlook(NamedTuple):
         ]
 
     @property
-    def lanes_left(self) -> bool:
+    def lanes_remain(self) -> bool:
         """Whether the current round through the lanes has not ended."""
         return self.answer.after != FIRST_LANE
 
@@ -124,7 +124,7 @@ class Outlook(NamedTuple):
         if due := self.due(now):  # the claim was cut short, or other nodes hold these rows just now
             others = any(level_of(head) not in poll.asked for head in due)
             return Pause(0) if got or others else Pause(CONTENTION_PAUSE)
-        return Pause(0) if self.lanes_left else Rest(self._longest_rest(now))
+        return Pause(0) if self.lanes_remain else Rest(self._longest_rest(now))
 
     def claim(self, wanted: int, now: float) -> ClaimDue:
         """Return a claim of up to `wanted` of the due jobs."""
@@ -165,7 +165,7 @@ class Outlook(NamedTuple):
 
     def begin_look(self, now: float) -> Outlook:
         """Begin a query: what is reported from now on may be missing in its answer."""
-        since = self.lanes_since if self.lanes_left else now
+        since = self.lanes_since if self.lanes_remain else now
         hurry = self.poll is not None and self.poll.got is None and not self.busy and bool(self.due(now))
         return self._replace(
             looked_at=now,
@@ -177,7 +177,7 @@ class Outlook(NamedTuple):
 
     def after_look(self, found: Heads, now: float) -> Outlook:
         """Take the store's answer."""
-        goes_on = self.lanes_left
+        goes_on = self.lanes_remain
         held = found.held or (self.answer.held and goes_on)
         seen = self._replace(
             answer=found._replace(held=held),
@@ -222,7 +222,7 @@ class Outlook(NamedTuple):
         return self._replace(claim_in_doubt_since=now)
 
     def after_recovery(self, since: float, asked_at: float) -> Outlook:
-        """Record a search for the jobs of a claim that failed at `since`; late enough, it settles the doubt."""
+        """Record a search for the jobs of a claim that failed at `since`; it settles the doubt if it was late enough."""
         settled = asked_at - since > CLAIM_IN_DOUBT_FOR and self.claim_in_doubt_since == since
         return self._replace(claim_in_doubt_since=None) if settled else self
 

@@ -27,8 +27,8 @@ class PermitReleaser(Service):
     def release(self, attempt: Attempt) -> None:
         """Release the permits of a body that has ended, or never starts, and whose outcome does not count.
 
-        On the loop only. Regardless of what its claim says: a limit that was set while it ran counts it in, and only
-        the store knows that.
+        On the loop only. Also if its claim holds none: a limit that was set while it ran counts it, and only the store
+        knows that.
         """
         self._ended.append(attempt)
         self.wake()

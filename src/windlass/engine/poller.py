@@ -24,7 +24,7 @@ from windlass.stores.node_identity import NodeIdentity
 from windlass.stores.plans import claims, jobs, queues
 
 LAGS_OF_A_CLAIM = 64
-"""Of a claim of more jobs than this, the lags of some stand for those of all."""
+"""If a claim returns more jobs than this, the lags of only some of them are measured."""
 
 
 class PollerOptions(NamedTuple):
@@ -86,7 +86,7 @@ class Poller(Service):
         work = self._work
         work.outlook = work.outlook.from_first_lane()
         await self._look()
-        while not work.outlook.due(monotonic()) and work.outlook.lanes_left:
+        while not work.outlook.due(monotonic()) and work.outlook.lanes_remain:
             await self._look()
         return bool(work.outlook.due(monotonic()))
 

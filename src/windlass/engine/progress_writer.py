@@ -123,7 +123,7 @@ class Reports(Service):
         self._lost = self._logged_lost = False
         self._resting = True
 
-    # ------------------------------------------------------------------ bodies speak, on any thread
+    # ------------------------------------------------------------------ called by bodies, on any thread
 
     def keeps(self, name: str) -> bool:
         """Return whether lines of a logger are kept."""
@@ -136,7 +136,7 @@ class Reports(Service):
     def changed(self, report: AttemptReport) -> None:
         """Have an attempt's progress written."""
         self._changed.append(report)
-        self._rouse()
+        self._wake_if_resting()
 
     def add_line(self, line: _Line) -> None:
         """Take a line, or record that it was dropped."""
@@ -148,7 +148,7 @@ class Reports(Service):
                     self._lines.append(line._replace(level=logging.WARNING, logger=JOB_LOGGER, text=None))
                 line.report.lost += 1
                 self._lost = True
-        self._rouse()
+        self._wake_if_resting()
 
     def text_of(self, record: logging.LogRecord) -> str:
         """Return a record's message and the end of its traceback, without secrets. At once.
@@ -176,11 +176,11 @@ class Reports(Service):
         text = self._sanitizer.sanitize_text(text)
         return text if whole and len(text) <= length else f"{text[: length - 1]}…"
 
-    def _rouse(self) -> None:
+    def _wake_if_resting(self) -> None:
         if self._resting:
             self.wake()
 
-    # ------------------------------------------------------------------ the node writes, on its loop
+    # ------------------------------------------------------------------ called by the node, on its loop
 
     def before(self, batch: Sequence[Attempt]) -> Awaitable[None] | None:
         """Return what to await before outcomes are written: afterwards late reports are refused."""
@@ -251,7 +251,7 @@ class Reports(Service):
 
     def _take(self) -> ReportBatch:
         progress: dict[str, ProgressRow] = {}
-        for _ in range(len(self._changed)):  # counted first: a body in a tight loop is back at once
+        for _ in range(len(self._changed)):  # counted first: a body in a tight loop appends again at once
             report = self._changed.popleft()
             report.waiting = False
             latest, known = report.latest, progress.get(report.claim.job_id)

@@ -1,6 +1,6 @@
 """How many claims a node may hold: for its free slots, and slightly ahead at its current pace.
 
-A node never hoards: it claims ahead only what it will start within a few hundredths of a second.
+A node claims ahead only what it will start within a few hundredths of a second.
 """
 
 from __future__ import annotations

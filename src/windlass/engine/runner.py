@@ -1,4 +1,4 @@
-"""One attempt, step by step. This file reads like the documentation of a job's run.
+"""One attempt, step by step. The order of the code is the order of a job's run.
 
 The twelve steps of J4: bind log context, load, bind JobContext, cancelled?, circuit gate, resource permit, policy
 check, resolve target, call, handle outcome, release permit, clear context. The claim has done what steps 2 to 6
@@ -80,7 +80,7 @@ class Runner:
         self._resilience = resilience
         self._reporter = reporter
         self._tools = tools
-        self._unknown_said: set[str] = set()
+        self._unknown_logged: set[str] = set()
 
     async def run(self, attempt: Attempt, payload: Payload, known: Known | None = None) -> None:
         """Run the steps, top to bottom.
@@ -136,7 +136,7 @@ class Runner:
         return None if attempt.turn is None else found
 
     async def _called(self, attempt: Attempt, payload: Payload, known: Known) -> Ending:
-        """ServiceCall the body through the resilience strategy, if that is the user's and the job has a circuit."""
+        """Call the body through the resilience strategy, if that is the user's and the job has a circuit."""
         circuit, resilience = circuit_of(attempt.claim), self._resilience
         if circuit is None or resilience is None or not resilience.is_users:
             return await self._invoker.invoke(attempt, payload, known)
@@ -178,8 +178,8 @@ class Runner:
 
     def _log_unknown(self, target: str, why: str) -> None:
         """Log once per target: a queue may be full of jobs of one."""
-        if target not in self._unknown_said:
-            self._unknown_said.add(target)
+        if target not in self._unknown_logged:
+            self._unknown_logged.add(target)
             logger.warning("%s; its jobs wait for other nodes", why)
 
     def _before_the_body(self, attempt: Attempt) -> Known | Ending:

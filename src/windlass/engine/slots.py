@@ -34,7 +34,7 @@ from windlass.submission.target import Known
 logger = loggers.logger("windlass.slots")
 
 RELEASE_AFTER = 1.0
-"""A claim that has waited this long for a slot goes back to its queue."""
+"""Seconds that a claim may wait for a slot before it is released."""
 
 
 class Slots(Service):
@@ -73,7 +73,7 @@ class Slots(Service):
         self.freed = asyncio.Event()
         """Set whenever a slot becomes free; a waiter clears it first."""
 
-    # ------------------------------------------------------------------ what the poller asks
+    # ------------------------------------------------------------------ state for the poller
 
     @property
     def running(self) -> int:
@@ -117,7 +117,7 @@ class Slots(Service):
         elif attempt in self._running or attempt in self._waiting.ready:
             stop(attempt, Stop.CANCEL)
 
-    # ------------------------------------------------------------------ claims come in
+    # ------------------------------------------------------------------ arriving claims
 
     def accept(self, claimed: Claimed, received: float) -> None:
         """Take claims in their order: they start, or wait for a slot."""
@@ -232,7 +232,7 @@ class Slots(Service):
         attempt.transition = released(attempt.claim, attempt.times())
         self._completer.finish(attempt)
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ drain
 
     async def drain(self, timeout: float) -> bool:
         """Release what has not started, let the rest finish, then stop it without spending attempts.

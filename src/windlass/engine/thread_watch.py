@@ -1,6 +1,6 @@
 """Detects the end of a body on a thread.
 
-An interrupted one may run on for a while, and holds its permits until then.
+An interrupted one may run on for a while, and holds its permits until it ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class BodyWatch:
-    """Calls `ended` on a body's thread when the body has ended. An interrupt may strike at any line, but only once."""
+    """Calls `ended` on a body's thread when the body has ended. An interrupt may occur at any line, but only once."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
@@ -46,5 +46,5 @@ class BodyWatch:
         try:
             self._ended()
         except BaseException:
-            self._ended()  # the interrupt struck just here
+            self._ended()  # the interrupt occurred in this call
             raise

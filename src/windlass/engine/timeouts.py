@@ -130,7 +130,7 @@ async def ended(attempts: Collection[Attempt], timeout: float, forced: asyncio.E
 def stop(attempt: Attempt, why: Stop) -> None:
     """Ask an attempt to end: coroutines are cancelled, threads interrupted, and `ctx.check()` raises.
 
-    A thread whose job was canceled is only asked: it has done nothing wrong, and an interrupt may strike anywhere.
+    A thread whose job was canceled is only asked: it has done nothing wrong, and an interrupt may occur at any line.
     """
     attempt.stop = why
     if attempt.context is not None:

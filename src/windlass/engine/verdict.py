@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from windlass.domain.branches import PREDICATE_FAILED, Judgement
 from windlass.domain.dependencies import NOT_CHOSEN
-from windlass.domain.lanes import left_to_others
+from windlass.domain.lanes import passed_over_lane
 from windlass.domain.transition import (
     NO_FAILURE,
     Failure,
@@ -74,7 +74,7 @@ def verdict(attempt: Attempt, ending: Ending, policies: Policies) -> Transition:
             failure = policies.describe(error)
             return dead_letter(claim, times, failure, reason, holds_key=attempt.holds_key, counted=False)
         case NotKnownHere(_, predicates):
-            return passed_over(claim, times, left_to_others(claim.lane, claim.target, predicates))
+            return passed_over(claim, times, passed_over_lane(claim.lane, claim.target, predicates))
         case NotChosen(judgement):
             return _not_chosen(attempt, times, judgement)
         case Snoozed(delay):
@@ -117,7 +117,7 @@ def _failed(attempt: Attempt, times: Times, error: BaseException, policies: Poli
 
 
 def _not_signaled(attempt: Attempt, times: Times, error: SignalTimeoutError, policies: Policies) -> Transition:
-    """Treat it like any failure, but that a retry waits again at once: no signal may come while nobody waits."""
+    """Treat it like any failure, except that a retry waits again at once: a signal needs a job that waits for it."""
     failed = _failed(attempt, times, error, policies)
     assert failed.failure is not None
     failure = failed.failure._replace(traceback=None)  # it has only our own frames

@@ -19,10 +19,10 @@ def plain_names(text: str) -> str:
     """Write the letters of a disguised name as ASCII, so that it is recognised; other texts stay unchanged."""
     if text.isascii() and "\\" not in text:
         return text
-    return _FULL_WIDTH.sub(_as_ascii, _INVISIBLE.sub(_left_out, text))
+    return _FULL_WIDTH.sub(_as_ascii, _INVISIBLE.sub(_without_invisible, text))
 
 
-def _left_out(match: Match[str]) -> str:
+def _without_invisible(match: Match[str]) -> str:
     return match.group() if match["inside"] is None else ""
 
 

@@ -76,7 +76,7 @@ _ENTRY = re.compile(
     _FLAGS,
 )
 # A statement of SQL, a line of .netrc
-_SPOKEN = re.compile(
+_CLAUSE = re.compile(
     rf"""(?P<name> (?:\bpassword|\bidentified\s{{1,4}}(?:with\s{{1,4}}\S{{1,40}}\s{{1,4}})?(?:by|as))\s{{1,4}}+(?=["'])
         | \blogin\s{{1,4}}\S{{1,128}}\s{{1,4}}password\s{{1,4}} ){_VALUE}""",
     _FLAGS,
@@ -174,7 +174,7 @@ def _patterns(text: str, lowered: str) -> list[re.Pattern[str]]:
     found += [_PROSE]
     found += [_PAIR] if "('" in text or '("' in text or "(b" in text else []
     found += [_ENTRY] if "value" in lowered else []
-    found += [_SPOKEN] if "password" in lowered or "identified" in lowered else []
+    found += [_CLAUSE] if "password" in lowered or "identified" in lowered else []
     found += [_OPTION] if "--" in text else []
     found += [_ELEMENT] if "</" in text else []
     return found

@@ -1,4 +1,4 @@
-"""The checks of flows, by one node at a time: corrects followers and groups after a crash."""
+"""The duty that checks flows: it corrects followers and groups after a crash."""
 
 from __future__ import annotations
 
@@ -24,21 +24,26 @@ class FlowChecks(Duty):
 
     async def batch(self) -> bool:
         """Check once; return True while unfinished work remains."""
-        left = await self._lease.run(flow_checks.left_behind)
-        if left:
-            carried = await self._lease.run(operations.carry_on, left, self._follow_ups)
+        unfinished = await self._lease.run(flow_checks.find_unfinished)
+        if unfinished:
+            carried = await self._lease.run(operations.carry_on, unfinished, self._follow_ups)
             self._publish(*carried)
-            logger.info("finished work on %d groups and %d operations of flows", len(left.groups), len(left.operations))
+            logger.info(
+                "finished work on %d groups and %d operations of flows",
+                len(unfinished.groups),
+                len(unfinished.operations),
+            )
         missed = await self._lease.run(flow_checks.release_missed, self._followers_after)
         self._followers_after = missed.next_after
         self._publish((), missed.effects)
         if missed.found:
             logger.warning(
-                "followers of %d ended jobs and groups were still waiting; they are decided now", missed.found
+                "followers of %d ended jobs and groups were still waiting; they are released or canceled now",
+                missed.found,
             )
         stalled = await self._lease.run(flow_checks.recount, self._groups_after)
         self._groups_after = stalled.next_after
         self._publish((), stalled.effects)
         if stalled.found:
             logger.error("the counts of %d groups were wrong and are corrected; report this", stalled.found)
-        return bool(left)
+        return bool(unfinished)

@@ -10,7 +10,7 @@ from windlass.runtime.service import Service
 from windlass.stores.plans import operations
 
 GATHER: Final = 0.01
-"""Seconds to wait after one transaction: a busy group is counted by many flushes, which leave counts again."""
+"""Seconds to wait after one transaction: many flushes count a busy group, and their counts are added together."""
 
 
 class FlowCompletion(Service):
@@ -22,15 +22,15 @@ class FlowCompletion(Service):
 
     async def tick(self) -> float | None:
         """Carry out the next part."""
-        left = self._tools.unfinished.take()
-        if not left:
+        unfinished = self._tools.unfinished.take()
+        if not unfinished:
             return None
-        reached("group.uncounted", lambda: bool(left.groups))
-        reached("operation.after_commit", lambda: bool(left.operations))
+        reached("group.uncounted", lambda: bool(unfinished.groups))
+        reached("operation.after_commit", lambda: bool(unfinished.operations))
         try:
-            carried = await self._tools.database.arun(operations.carry_on, left, self._tools.follow_ups)
+            carried = await self._tools.database.arun(operations.carry_on, unfinished, self._tools.follow_ups)
         except BaseException:
-            self._tools.unfinished.add(left)
+            self._tools.unfinished.add(unfinished)
             raise
         self._tools.publish(*carried)
         return GATHER

@@ -74,7 +74,7 @@ class JobResults(NamedTuple):
             return (), {}
 
     def value(self, job: Ended, form: Callable[[Any], Any] = plain) -> Any:
-        """Return what a job returned, with the types of its annotation; by none if it no longer fits that one.
+        """Return what a job returned, with the types of its annotation; without them if it no longer fits.
 
         Built-in types keep their type for readers without an annotation; objects become dicts, unless `form`
         is another one. Raises what the serializer raises for what it cannot read.

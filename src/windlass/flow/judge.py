@@ -1,7 +1,7 @@
 """Judges conditions: calls the predicates of branches and guards, outside of any transaction.
 
-Coroutine functions are awaited on the loop, others run on a thread. What raises or takes too long cancels its own
-branch and no other.
+Coroutine functions are awaited on the loop, others run on a thread. One that raises or takes too long cancels only its
+own branch.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Judge:
         return next((one for one in found if not isinstance(one, Known)), None)
 
     async def judge(self, ended: Ended, branches: Sequence[Branch], judgements: dict[str, Judgement]) -> None:
-        """Judge the branches of a job one after the other; cut off, `judgements` has what is known until then."""
+        """Judge the branches of a job one by one. If it is cancelled, `judgements` has those made until then."""
         reached("judge.before")
         asked = asked_after(branches, ended.status)
         matched: set[int] = set()
@@ -97,7 +97,7 @@ class Judge:
             return await self._call(guard.predicate, guard.about, subject, job_id)
 
     async def _call(self, target: str, about: str, subject: object, child: str) -> Judgement:
-        """Call one predicate. Never raises but when it is cut off."""
+        """Call one predicate. Raises nothing but its own cancellation."""
         calling = asyncio.ensure_future(self._answer(target, about, subject))
         try:
             done, _ = await asyncio.wait((calling,), timeout=self._parts.timeout)

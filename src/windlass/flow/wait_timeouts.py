@@ -10,9 +10,9 @@ from windlass.runtime.service import Service
 from windlass.stores.plans import signal_waits
 
 LONGEST_PAUSE: Final = 5.0
-"""Seconds between two looks at the deadlines: jobs that other processes enqueue may have an earlier one."""
+"""Seconds between two reads of the deadlines: jobs that other processes enqueue may have an earlier one."""
 SHORTEST_PAUSE: Final = 0.02
-"""Seconds before the next look while another node ends the waits that are overdue."""
+"""Seconds before the next read while another node ends the waits that are overdue."""
 _MICROSECONDS: Final = 1_000_000
 
 
@@ -25,9 +25,9 @@ class WaitTimeouts(Service):
 
     async def tick(self) -> float | None:
         """End the waits that are overdue; sleep until the next deadline."""
-        left_us = await self._tools.database.aread(signal_waits.next_deadline)
-        if left_us is None or left_us > 0:
-            return LONGEST_PAUSE if left_us is None else min(left_us / _MICROSECONDS, LONGEST_PAUSE)
+        remaining_us = await self._tools.database.aread(signal_waits.next_deadline)
+        if remaining_us is None or remaining_us > 0:
+            return LONGEST_PAUSE if remaining_us is None else min(remaining_us / _MICROSECONDS, LONGEST_PAUSE)
         effects = await self._tools.database.arun(signal_waits.expire)
         if effects is NO_EFFECTS:
             return SHORTEST_PAUSE

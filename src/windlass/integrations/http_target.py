@@ -50,7 +50,7 @@ _VISIBLE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) !
 
 
 class HttpTarget:
-    """A place that takes deliveries by HTTP POST: `publish("invoices", to={"crm": HttpTarget("https://…/hook")})`.
+    """A destination that takes deliveries by HTTP POST: `publish("invoices", to={"crm": HttpTarget("https://…/hook")})`.
 
     The body is the item as JSON. `Idempotency-Key` is the same each time a delivery is tried; `Windlass-Tenant`,
     `Windlass-Correlation-Id`, `Windlass-Kind`, `Windlass-Name` and `Windlass-Attempt` say what it is. Any 2xx takes it.
@@ -87,7 +87,7 @@ class HttpTarget:
         try:
             with _without_logs():
                 answer = self._post(delivery)
-                self._leave(answer)
+                self._reuse_or_close(answer)
         except Exception as error:  # noqa: BLE001 - whatever urllib3 and the standard library raise
             # Its text may have the URL or a header, which may hold a secret.
             raise ConnectionError(f"{self._host} gave no answer: {_named(error)}") from None
@@ -107,7 +107,7 @@ class HttpTarget:
             preload_content=False,
         )
 
-    def _leave(self, answer: BaseHTTPResponse) -> None:
+    def _reuse_or_close(self, answer: BaseHTTPResponse) -> None:
         """Let the connection of an answer be used again if its body is short and sound, else close it.
 
         What is wrong with a body changes nothing about the status: what was taken would be delivered again for ever.

@@ -25,13 +25,13 @@ ENOUGH_BYTES = 2_000_000
 """Size of a batch beyond which the next one is smaller."""
 
 
-def feature(settings: JobsSettings, *, ids_tell_time: bool) -> Feature:
+def feature(settings: JobsSettings, *, ids_have_times: bool) -> Feature:
     """Return the archive as a feature of an application."""
 
     def duties(tools: NodeTools) -> Sequence[ArchiveDuty]:
         lease = tools.lease(ARCHIVE, Every(settings.archive_interval))
         retention, errors = settings.retention, tools.errors
-        return (ArchiveDuty(tools.database, lease, retention, errors, ids_tell_time=ids_tell_time),)
+        return (ArchiveDuty(tools.database, lease, retention, errors, ids_have_times=ids_have_times),)
 
     return Feature("archive", duties=duties)
 
@@ -46,13 +46,13 @@ class ArchiveDuty(Duty):
         retention: float,
         errors: ErrorHandling,
         *,
-        ids_tell_time: bool = True,
+        ids_have_times: bool = True,
     ) -> None:
         super().__init__("archive", lease, errors)
         self._database = database
         self._lease = lease
         self._age_us = int(retention * MICROSECONDS)
-        self._ids_tell_time = ids_tell_time
+        self._ids_have_times = ids_have_times
         self._size = FEWEST
         self._after = archive.FIRST_ID
         self._moved = 0
@@ -65,7 +65,7 @@ class ArchiveDuty(Duty):
     async def batch(self) -> bool:
         """Find old jobs without locks, and move them under the lease, where each is checked again."""
         found = await self._database.aread(
-            archive.old_jobs, self._age_us, self._after, self._size, ids_tell_time=self._ids_tell_time
+            archive.old_jobs, self._age_us, self._after, self._size, ids_have_times=self._ids_have_times
         )
         moved = await self._lease.run(archive.move, found.ids, self._age_us)
         reached("archive.after_commit", lambda: moved.jobs > 0)

@@ -30,7 +30,7 @@ LONGEST_PAUSE: Final = 5.0
 PAUSE_WITH_BACKLOG: Final = 1.0
 """The same while something waits."""
 FOLD_INTERVAL: Final = 30.0
-LEFT_ALONE: Final = 60.0
+SUSPENDED_FOR: Final = 60.0
 MICROSECONDS: Final = 1_000_000
 
 
@@ -73,12 +73,12 @@ class BacklogDuty(Duty):
     async def _look(self) -> float:
         now = monotonic()
         subscribers = {
-            place: one
+            subscription: one
             for one in self._subscribers.of()
-            if self._aside.get(place := (one.publication, one.name), now) <= now
+            if self._aside.get(subscription := (one.publication, one.name), now) <= now
         }
         found = await self._database.aread(handoff_backlog.look, list(subscribers)) if subscribers else {}
-        self._ready = [(subscribers[place], look.room) for place, look in found.items() if look.ready]
+        self._ready = [(subscribers[subscription], look.room) for subscription, look in found.items() if look.ready]
         dues = [look.due_us / MICROSECONDS for look in found.values() if look.due_us is not None]
         later = [due for due in dues if due > 0]
         return min([LONGEST_PAUSE, *later, *([PAUSE_WITH_BACKLOG] if dues else [])])
@@ -103,10 +103,10 @@ class BacklogDuty(Duty):
         except (LeaseLostError, StoreUnavailableError):
             raise
         except Exception as error:
-            self._aside[subscriber.publication, subscriber.name] = monotonic() + LEFT_ALONE
+            self._aside[subscriber.publication, subscriber.name] = monotonic() + SUSPENDED_FOR
             logger.exception(
                 "publication %s: hand-offs to subscriber %s could not be admitted (%s); they are tried again in %g s",
-                *(subscriber.publication, subscriber.name, type(error).__name__, LEFT_ALONE),
+                *(subscriber.publication, subscriber.name, type(error).__name__, SUSPENDED_FOR),
             )
             return False
 

@@ -29,7 +29,7 @@ SLICE: Final = 10.0
 PARTS_AT_A_TIME: Final = 8
 """Number of parts of an execution that have jobs at a time, so that a large expansion does not hold up others."""
 PARTS_THAT_WAIT: Final = 32
-"""The same where items wait outside: a part that waits keeps its place among them, and holds nothing else."""
+"""The same where items wait outside: a part that waits keeps its position among them, and holds nothing else."""
 ITEMS_OF_A_PART: Final = 128
 NO_TIMEOUT: Final = '{"timeout":null}'
 """The options of jobs of pipelines: each step has a time limit of its own."""

@@ -15,7 +15,7 @@ from windlass.domain.step_options import (
 )
 from windlass.errors import ConfigurationError, InvalidOptionError, SerializationError
 from windlass.pipelines.definition import Definition, PipelineStep, StepKind, define
-from windlass.pipelines.outlets import Place
+from windlass.pipelines.outlets import Destination
 from windlass.pipelines.pipeline_options import (
     MAX_NAME,
     MAX_VERSION,
@@ -241,7 +241,9 @@ class Pipeline:
         check_steps(steps, self._where)
         return define(self.name, self.version, steps, self.options, self._publications)
 
-    def publish(self, name: str, *, key: KeyFunction | None = None, to: Mapping[str, Place] | None = None) -> None:
+    def publish(
+        self, name: str, *, key: KeyFunction | None = None, to: Mapping[str, Destination] | None = None
+    ) -> None:
         """Hand the last items of every execution over to the pipelines that subscribe, in the commit of its success.
 
         ```python

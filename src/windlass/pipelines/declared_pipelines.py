@@ -92,9 +92,9 @@ class DeclaredPipelines:
         """What wakes the relays of this process."""
         return self._parts.bells
 
-    def _wake_relays(self, places: Collection[tuple[str, str]]) -> None:
-        for place in places:
-            self.bells.ring(handoff_destination(*place))
+    def _wake_relays(self, subscriptions: Collection[tuple[str, str]]) -> None:
+        for subscription in subscriptions:
+            self.bells.ring(handoff_destination(*subscription))
 
     def reject_outlets(self) -> dict[str, Outlet]:
         """Return the sinks that are fed from the outbox, by their destinations there."""
@@ -122,7 +122,7 @@ class DeclaredPipelines:
         return Values(definition, parts.serializer, parts.settings.max_value_bytes)
 
     def outlets(self) -> Mapping[tuple[str, str], Outlet]:
-        """Return what delivers to places outside of the database, by publication and subscriber."""
+        """Return what delivers to destinations outside of the database, by publication and subscriber."""
         return {
             (publication.name, subscriber): outlet
             for pipeline in self._declared.values()
@@ -132,7 +132,7 @@ class DeclaredPipelines:
 
     def subscriptions(self) -> list[SubscriptionRow]:
         """Return the subscribers to the publications of this application: its pipelines, and outside destinations."""
-        remote = [SubscriptionRow(*place, REMOTE) for place in sorted(self.outlets())]
+        remote = [SubscriptionRow(*destination, REMOTE) for destination in sorted(self.outlets())]
         return [*(one.subscription for one in self.subscribers.of()), *remote]
 
     def register(self, definition: Definition) -> None:

@@ -50,14 +50,14 @@ class Emitter:
         definition: Definition,
         values: Values,
         step: PipelineStep,
-        place: tuple[str, int, str],
+        origin: tuple[str, int, str],
         reached: Position,
         status: Callable[[Any], tuple[ItemStatus, int]],
     ) -> None:
         self._definition = definition
         self._values = values
         self._step = step
-        self._execution, self._stage, self._parent = place
+        self._execution, self._stage, self._parent = origin
         self._stored = reached
         self._status = status
         """Returns the state in which an item is stored, and the step that it is given to next."""

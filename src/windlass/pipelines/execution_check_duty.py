@@ -22,7 +22,7 @@ class ExecutionChecks(Duty):
 
     async def batch(self) -> bool:
         """Check once; a pass is one window."""
-        checked = await self._lease.run(execution_checks.wake_left, self._after)
+        checked = await self._lease.run(execution_checks.wake_idle, self._after)
         self._after = checked.next_after
         self._publish((), checked.effects)
         if checked.found:

@@ -29,8 +29,8 @@ async def result_of_items(claimed: ClaimedExecution) -> str | None:
     limit, size, after = claimed.runtime.parts.settings.max_value_bytes, 0, FIRST
     found: list[Any] = []
     while True:
-        place = (claimed.state.id, claimed.state.stage, after, PAGE)
-        page = await claimed.runtime.read(items.done, *place)
+        page_range = (claimed.state.id, claimed.state.stage, after, PAGE)
+        page = await claimed.runtime.read(items.done, *page_range)
         size += sum(len(item.value or "") for item in page)
         if size > limit:
             reason = f"its items take more than {limit:,} bytes (pipelines.max_value_bytes); read them with items()"

@@ -163,7 +163,7 @@ class ExecutionRun:
         elif not is_waiting(last):
             error, verdict = failure_of_wait(step, last)
             await self._failed(step, error, monotonic(), verdict)
-        elif self._outside.left_us(last.deadline):
+        elif self._outside.remaining_us(last.deadline):
             raise self._outside.park(last.deadline)
         else:
             await self._outside.expire(step, last)

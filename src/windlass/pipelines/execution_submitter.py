@@ -98,8 +98,8 @@ class ExecutionSubmitter:
         levels = levels_of(jobs)
         keyed = any(one.execution.key is not None for one in new)
 
-        def store(queues: list[str], tell: str | None) -> Verb[list[SubmittedExecution]]:
-            return parts.access.run(plan, new, queues, tell)
+        def store(queues: list[str], notification: str | None) -> Verb[list[SubmittedExecution]]:
+            return parts.access.run(plan, new, queues, notification)
 
         answers = yield from parts.commits.announced(levels, store, with_commit=not keyed)
         parts.local_node.new_work(levels)
@@ -128,9 +128,14 @@ def _limit_tenants(parts: SubmissionParts, definition: Definition) -> Verb[None]
 
 
 def _redrive(
-    dialect: Dialect, new: Sequence[NewSubmission], queues: Sequence[str], tell: str | None, *, entry: AuditEntry
+    dialect: Dialect,
+    new: Sequence[NewSubmission],
+    queues: Sequence[str],
+    notification: str | None,
+    *,
+    entry: AuditEntry,
 ) -> Plan[list[SubmittedExecution]]:
-    return (yield from reject_redrives.redrive(dialect, new, entry, queues, tell))
+    return (yield from reject_redrives.redrive(dialect, new, entry, queues, notification))
 
 
 def _check_resources(parts: SubmissionParts, definition: Definition) -> Verb[None]:
@@ -142,10 +147,10 @@ def _check_resources(parts: SubmissionParts, definition: Definition) -> Verb[Non
 
 
 def _submit_or_raise(
-    dialect: Dialect, queues: Sequence[str], tell: str, *, new: Sequence[NewSubmission]
+    dialect: Dialect, queues: Sequence[str], notification: str, *, new: Sequence[NewSubmission]
 ) -> Plan[list[SubmittedExecution]]:
     """Store executions on a caller's connection; a conflict is raised inside the plan, so that nothing remains."""
-    answers = yield from execution_submissions.submit(dialect, new, queues, tell)
+    answers = yield from execution_submissions.submit(dialect, new, queues, notification)
     _refuse_conflicts(new, answers)
     return answers
 

@@ -52,8 +52,8 @@ class Interactions:
 
     async def rounds(self, step: PipelineStep, first: str, last: str) -> dict[str, LastWait]:
         """Return the last round of a step's waits by path, from one path to another."""
-        place = (self._claimed.state.id, step.index, first, last)
-        return await self._claimed.runtime.read(external_waits.last_rounds, *place)
+        path_range = (self._claimed.state.id, step.index, first, last)
+        return await self._claimed.runtime.read(external_waits.last_rounds, *path_range)
 
     async def begin(self, step: PipelineStep, path: str, last: LastWait | None) -> Interaction:
         """Return the round that begins with a call of the body."""
@@ -91,10 +91,10 @@ class Interactions:
 
     def park(self, deadline: int, write: Checkpoint | None = None, *, called: bool | None = None) -> EndAttempt:
         """Return the end of a claim whose execution waits for an answer, without permits of its step."""
-        delay, cargo = self.left_us(deadline), Boundary(write, outside="value")
+        delay, cargo = self.remaining_us(deadline), Boundary(write, outside="value")
         return EndAttempt("advanced", delay_us=delay, lane=self._claimed.item_lane, called=called, cargo=cargo)
 
-    def left_us(self, deadline: int) -> int:
+    def remaining_us(self, deadline: int) -> int:
         """Return the microseconds until a deadline."""
         return max(0, deadline - self._claimed.store_now())
 

@@ -27,7 +27,7 @@ class ChunkStore(NamedTuple):
     """Returns what the body has rejected since the chunk before."""
     write: Callable[[ItemChunk, Sequence[NewReject]], Checkpoint]
     """Makes the write of a chunk."""
-    took: Callable[[Checkpoint, CheckpointAnswer], None]
+    record: Callable[[Checkpoint, CheckpointAnswer], None]
     """Notes a write that was committed."""
 
 
@@ -58,7 +58,7 @@ class _Expansion:
         except asyncio.CancelledError:
             await asyncio.wait([task])
             if not task.cancelled() and task.exception() is None:
-                self._chunks.took(write, task.result())
+                self._chunks.record(write, task.result())
             raise
         self._end(write, answer)
 
@@ -70,7 +70,7 @@ class _Expansion:
     def _end(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         reached("expand.chunk_after_commit")
         self._check()
-        self._chunks.took(write, answer)
+        self._chunks.record(write, answer)
         claim = self._claimed.context
         if answer.paused or answer.failing is not None or claim.canceled or claim.draining:
             raise EndAttempt("advanced")  # what is stored is dropped when the body runs again
@@ -127,12 +127,12 @@ class ItemExpansion:
     """Expands one item of a stage into others, which lie behind it in the order of paths."""
 
     def __init__(
-        self, claimed: ClaimedExecution, context: StepContext, item: ClaimedItem, place: tuple[PipelineStep, int, int]
+        self, claimed: ClaimedExecution, context: StepContext, item: ClaimedItem, target: tuple[PipelineStep, int, int]
     ) -> None:
         self._claimed = claimed
         self._context = context
         self._item = item
-        self._step, self._stage, self._end = place
+        self._step, self._stage, self._end = target
         self._emitter: Emitter | None = None
         self._seen: Counter[str] = Counter()
 
@@ -140,15 +140,15 @@ class ItemExpansion:
         """Run the body, and store what it gives."""
         claimed, item, end = self._claimed, self._item, self._end
         born = (ItemStatus.READY, item.cursor + 1) if item.cursor + 1 < end else (ItemStatus.DONE, end)
-        place = (claimed.state.id, self._stage, item.path)
+        origin = (claimed.state.id, self._stage, item.path)
         position = Position(item.emitted, item.last_hash)
-        self._emitter = Emitter(claimed.definition, claimed.values, self._step, place, position, lambda value: born)
-        chunks = ChunkStore(self.taken_rejects, self._write, self._took)
+        self._emitter = Emitter(claimed.definition, claimed.values, self._step, origin, position, lambda value: born)
+        chunks = ChunkStore(self.taken_rejects, self._write, self._record)
         await emit(claimed, self._step, self._context, item.value, self._emitter, chunks)
         rejects = self.taken_rejects()
         await claimed.sink.offer(rejects)
         last = self._write(self._emitter.take(), rejects, ItemStatus.EXPANDED)
-        self._took(last, await claimed.checkpoint(last))
+        self._record(last, await claimed.checkpoint(last))
 
     def _write(
         self, chunk: ItemChunk, rejects: Sequence[NewReject], status: ItemStatus = ItemStatus.READY
@@ -159,7 +159,7 @@ class ItemExpansion:
         job = (claim.job_id, claim.fence, self._claimed.state.id)
         return Checkpoint(*job, items=(changed,), new_items=chunk.items, rejects=rejects)
 
-    def _took(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
+    def _record(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         """Continue with what is certainly stored: a refused chunk is emitted again."""
         del answer
         (changed,) = write.items

@@ -93,8 +93,8 @@ class ItemRun:
 
     async def next_due(self) -> int | None:
         """Return the microseconds until the next item is due; None: all items have ended."""
-        place = (self._claimed.state.id, *self._range)
-        return await self._claimed.runtime.read(partial(items.next_due, ordered=self._ordered), place)
+        item_range = (self._claimed.state.id, *self._range)
+        return await self._claimed.runtime.read(partial(items.next_due, ordered=self._ordered), item_range)
 
     async def _work_together(self, workers: int) -> None:
         tasks = [asyncio.ensure_future(self._work()) for _ in range(workers)]
@@ -140,8 +140,8 @@ class ItemRun:
                     await self._read_page()
 
     async def _read_page(self) -> None:
-        place = (self._claimed.state.id, self._range.stage, self._from, self._range.hi)
-        page = await self._claimed.runtime.read(items.to_run, place, self._buffer, self._ahead_us)
+        item_range = (self._claimed.state.id, self._range.stage, self._from, self._range.hi)
+        page = await self._claimed.runtime.read(items.to_run, item_range, self._buffer, self._ahead_us)
         self._exhausted = len(page) < self._buffer
         if page:
             self._from = right_behind(page[-1].path)

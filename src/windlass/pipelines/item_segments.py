@@ -59,8 +59,8 @@ class ItemSegments:
         most = ITEMS_OF_A_PART * PARTS_OF_A_CHUNK
         while claimed.state.filled != COMPLETE:
             state = claimed.state
-            place = (state.id, state.stage, state.cut, segment.first)
-            paths = await claimed.runtime.read(items.to_cut, *place, most)
+            item_range = (state.id, state.stage, state.cut, segment.first)
+            paths = await claimed.runtime.read(items.to_cut, *item_range, most)
             filled = COMPLETE if len(paths) < most else state.filled
             log = LogRow("chunk", segment.first, state.attempt)
             if not paths:
@@ -77,10 +77,10 @@ class ItemSegments:
     async def _run_here(self, segment: Segment) -> None:
         """Run the items that no part was made for: of an expansion into a few."""
         claimed, state = self._claimed, self._claimed.state
-        place = ItemRange(state.stage, FIRST, LAST)
+        item_range = ItemRange(state.stage, FIRST, LAST)
         if claimed.context.claim.crash_count > 0:
-            await self._leave_to_part(segment)
-        run = ItemRun(claimed, segment, place, careful=False, workers=claimed.concurrency(segment))
+            await self._pass_to_part(segment)
+        run = ItemRun(claimed, segment, item_range, careful=False, workers=claimed.concurrency(segment))
         await run.run()
         if run.failing is not None:
             failing = run.failing
@@ -93,11 +93,11 @@ class ItemSegments:
             outside: Outside = ("ordered" if run.is_ordered else "items") if claimed.awaits(segment) else ""
             raise EndAttempt("advanced", delay_us=due_us, lane=claimed.item_lane, cargo=Boundary(outside=outside))
 
-    async def _leave_to_part(self, segment: Segment) -> None:
+    async def _pass_to_part(self, segment: Segment) -> None:
         """Leave items to a part after a crash: it finds the one that kills its process, which the others survive."""
         claimed, state = self._claimed, self._claimed.state
-        place = (state.id, state.stage, FIRST, LAST)
-        left = await claimed.runtime.read(items.to_run, place, 1)
+        every_item = (state.id, state.stage, FIRST, LAST)
+        left = await claimed.runtime.read(items.to_run, every_item, 1)
         if not left:
             return
         first = child(FIRST, 0)

@@ -42,8 +42,8 @@ class ItemWaits:
             answer = await self._claimed.checkpoint(Checkpoint(*held, expires=tuple(sorted(overdue))))
             gone = {key.path for key in overdue - answer.expired}
             for key in overdue & answer.expired:
-                place = (key.step, key.path)
-                self._rounds[place] = self._rounds[place]._replace(status=WaitStatus.EXPIRED)
+                position = (key.step, key.path)
+                self._rounds[position] = self._rounds[position]._replace(status=WaitStatus.EXPIRED)
         answered = {row.path for row in page if row.status == ItemStatus.OUTSIDE and is_answered(self._of(row))}
         return [row for row in page if row.path not in gone | answered]
 

@@ -10,7 +10,7 @@ from windlass.domain.deliveries import Delivery
 from windlass.errors import InvalidOptionError
 from windlass.spi import Outlet
 
-Place: TypeAlias = Outlet | Callable[[Delivery], object]
+Destination: TypeAlias = Outlet | Callable[[Delivery], object]
 """What users give as an outlet."""
 DEFAULT_TIMEOUT: Final = 30.0
 """Seconds that one delivery may take where the outlet does not say."""

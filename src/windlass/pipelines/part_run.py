@@ -30,8 +30,8 @@ async def run_part(
     claimed = ClaimedExecution(runtime, definition, values, context, state)
     segment = claimed.segment_at(part.segment)
     assert segment is not None
-    place = ItemRange(part.stage, part.lo, part.hi)
-    run = ItemRun(claimed, segment, place, careful=claim.crash_count > 0, workers=claimed.width(segment)[1])
+    item_range = ItemRange(part.stage, part.lo, part.hi)
+    run = ItemRun(claimed, segment, item_range, careful=claim.crash_count > 0, workers=claimed.width(segment)[1])
     await run.run()
     called = None if claim.lane is None else run.called
     if run.failing is not None:

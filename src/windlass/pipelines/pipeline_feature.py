@@ -100,7 +100,7 @@ async def _subscribe(declared: DeclaredPipelines, database: Database) -> None:
     """Store the subscribers to the publications of this application, and remove former ones."""
     subscribers = declared.subscribers.of()
     rows = [(one.subscription, one.config) for one in subscribers]
-    rows += [(SubscriptionRow(*place, REMOTE), "{}") for place in sorted(declared.outlets())]
+    rows += [(SubscriptionRow(*destination, REMOTE), "{}") for destination in sorted(declared.outlets())]
     await database.arun(subscriptions.register, rows, sorted({one.name for one in declared}))
     for one in subscribers:
         most = one.definition.options.tenant_concurrency

@@ -1,4 +1,4 @@
-"""The declaration of a publication: its name, the keys of its items, and places outside that receive them."""
+"""The declaration of a publication: its name, the keys of its items, and destinations outside that receive them."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ class Publication(NamedTuple):
     name: str
     key: KeyFunction | None
     to: Mapping[str, Outlet]
-    """Places outside of the database, by the names of subscribers."""
+    """Destinations outside of the database, by the names of subscribers."""
 
     def key_of(self, value: Any) -> str:
         """Return the hand-off key of an item; raises what the key function raises, or `InvalidOptionError`."""
@@ -63,11 +63,11 @@ def check_subscriber(publisher: str, last: Stream, subscriber: str, takes: Any, 
 
 
 def refuse_names(publications: Sequence[Publication], subscribers: Mapping[str, Sequence[str]]) -> None:
-    """Raise if a place outside has the name of a pipeline that subscribes to the same publication."""
+    """Raise if a destination outside has the name of a pipeline that subscribes to the same publication."""
     for publication in publications:
         both = sorted(set(publication.to) & set(subscribers.get(publication.name, ())))
         if both:
             raise ConfigurationError(
                 f"publication {publication.name!r}: {both[0]!r} is the name of a pipeline that subscribes to it, and "
-                "of a place in to=...; give the place another name"
+                "of a destination in to=...; give the destination another name"
             )

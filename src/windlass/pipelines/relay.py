@@ -33,7 +33,7 @@ MOST_ROWS: Final = 100
 """Number of rows that one batch reads."""
 LONGEST_SLEEP: Final = 5.0
 """Seconds after which the store is queried in any case: another process may have written rows."""
-LEFT_TO_OTHERS: Final = 1.0
+RECHECK_AFTER: Final = 1.0
 """Seconds after which to look again at what another node delivers."""
 MARK_INTERVAL: Final = 1.0
 """Seconds after which finished deliveries are marked, and the lease is renewed, while others take longer."""
@@ -66,7 +66,7 @@ class Relay(Duty):
         self._rests_until = 0.0
         self._threads: ThreadBodies | None = None
         self._busy: set[asyncio.Task[None]] = set()
-        """Calls on threads, also those that took too long: they keep their place until they end."""
+        """Calls on threads, also those that took too long: they keep their slot until they end."""
         self._begun: dict[asyncio.Task[None], _Begun] = {}
         """Calls that do not count as failed. They outlive a pass that loses its lease or the store."""
         self._unmarked: list[Settlement] = []
@@ -79,12 +79,12 @@ class Relay(Duty):
         if resting > 0:
             return resting
         if self._is_full():
-            return LEFT_TO_OTHERS
+            return RECHECK_AFTER
         wait = await self._database.aread(self._source.next_due)
         if wait is None or wait > 0:
             return LONGEST_SLEEP if wait is None else min(wait / MICROSECONDS, LONGEST_SLEEP)
         pause = await super().tick()
-        return min(LEFT_TO_OTHERS if pause is None else pause, LEFT_TO_OTHERS)
+        return min(RECHECK_AFTER if pause is None else pause, RECHECK_AFTER)
 
     async def stop(self, grace: float = 5.0) -> None:
         """Stop, and interrupt calls that have not ended."""
@@ -130,7 +130,7 @@ class Relay(Duty):
         return sorted(chosen, key=_attempts)
 
     def _is_full(self) -> bool:
-        """Return whether calls that took too long have taken all places, and say so once."""
+        """Return whether calls that took too long occupy all slots, and log that once."""
         full = len(self._busy) >= AT_ONCE
         if full and not self._full:
             self._source.logger.error(
@@ -172,7 +172,7 @@ class Relay(Duty):
     def _begin(self, row: DueDelivery) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._call(row))
         self._busy.add(task)
-        task.add_done_callback(self._left)
+        task.add_done_callback(self._call_ended)
         return task
 
     async def _call(self, row: DueDelivery) -> None:
@@ -186,7 +186,7 @@ class Relay(Duty):
                 await _end_of(call)
             raise
 
-    def _left(self, task: asyncio.Task[None]) -> None:
+    def _call_ended(self, task: asyncio.Task[None]) -> None:
         self._busy.discard(task)
         if not task.cancelled():
             task.exception()  # it is recorded where the call was not given up before

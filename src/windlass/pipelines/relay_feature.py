@@ -51,7 +51,7 @@ def feature(
     async def explain() -> None:
         known = {one.source.destination for one in routes(declared)}
         if known or declared.any:
-            await _explain_left(database, known)
+            await _warn_of_unknown_destinations(database, known)
 
     return Feature("relay", duties=duties, start=NodeStart(_nothing, _before, explain))
 
@@ -62,13 +62,13 @@ def routes(declared: DeclaredPipelines) -> list[Route]:
         Route(OutboxSource(destination, REJECT), outlet) for destination, outlet in declared.reject_outlets().items()
     ]
     decoded = partial(json_of_payload, declared.serializer)
-    found += [Route(HandoffSource(*place, decoded), outlet) for place, outlet in declared.outlets().items()]
+    found += [Route(HandoffSource(*destination, decoded), outlet) for destination, outlet in declared.outlets().items()]
     if declared.dead_letter_provider is not None:
         found.append(Route(OutboxSource(DEAD_LETTERS, DEAD_LETTER), declared.dead_letter_provider))
     return found
 
 
-async def _explain_left(database: Database, known: set[str]) -> None:
+async def _warn_of_unknown_destinations(database: Database, known: set[str]) -> None:
     """Warn of what waits for destinations that this worker does not have."""
     for one in await database.aread(outbox.backlog):
         if one.destination not in known:

@@ -105,12 +105,12 @@ class StreamSteps:
             state = state._replace(stage=state.stage + 1, filled=BEING_FILLED, emitted=0, last_hash=None, cut="")
         segment = claimed.segment_at(step.index + 1)
         born = (ItemStatus.DONE if segment is None else ItemStatus.READY, step.index + 1)
-        place = (state.id, state.stage, "")
+        origin = (state.id, state.stage, "")
         position = Position(state.emitted, state.last_hash)
-        self._emitter = Emitter(claimed.definition, claimed.values, step, place, position, lambda value: born)
+        self._emitter = Emitter(claimed.definition, claimed.values, step, origin, position, lambda value: born)
         claimed.state = state
         taken = partial(self._taken_rejects, step, context)
-        chunks = ChunkStore(taken, partial(self._chunk, step), self._took)
+        chunks = ChunkStore(taken, partial(self._chunk, step), self._record)
         await emit(claimed, step, context, source, self._emitter, chunks)
         return self._complete(step, context)
 
@@ -121,9 +121,9 @@ class StreamSteps:
         log = LogRow("chunk", step.index, state.attempt)
         return self._transitions.write(following, log, **self._items(step, following, chunk), rejects=rejects)
 
-    def _took(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
+    def _record(self, write: Checkpoint, answer: CheckpointAnswer) -> None:
         assert write.state is not None
-        self._transitions.took(write.state, answer)
+        self._transitions.record(write.state, answer)
 
     def _after_chunk(self, state: ExecutionState, chunk: ItemChunk) -> ExecutionState:
         return state._replace(emitted=chunk.position.emitted, last_hash=chunk.position.last_hash)
@@ -170,9 +170,9 @@ class StreamSteps:
         reject = await self.reject_whole(step, claimed.state.attempt, rejected.error, present)
         if self._emitter is None:  # it failed before it began
             stage = claimed.state.stage + 1
-            place = (claimed.state.id, stage, "")
+            origin = (claimed.state.id, stage, "")
             self._emitter = Emitter(
-                claimed.definition, claimed.values, step, place, Position(0, None), lambda value: (ItemStatus.READY, 0)
+                claimed.definition, claimed.values, step, origin, Position(0, None), lambda value: (ItemStatus.READY, 0)
             )
             claimed.state = claimed.state._replace(stage=stage, filled=BEING_FILLED, emitted=0, last_hash=None, cut="")
         result = self._complete(step, self._context)

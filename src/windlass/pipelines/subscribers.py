@@ -74,7 +74,7 @@ class Subscribers:
     def __init__(
         self,
         pipelines: Callable[[], Iterable[AppPipeline]],
-        wake_remote: Callable[[Collection[tuple[str, str]]], None] = lambda places: None,
+        wake_remote: Callable[[Collection[tuple[str, str]]], None] = lambda subscriptions: None,
     ) -> None:
         self._pipelines = pipelines
         self.bell = Bell()
@@ -143,7 +143,7 @@ def payload_of(serializer: Serializer, data: Any, limit: int) -> str:
 
 
 def json_of_payload(serializer: Serializer, payload: str) -> str:
-    """Return the payload of a hand-off as plain JSON, for places outside of the database."""
+    """Return the payload of a hand-off as plain JSON, for destinations outside of the database."""
     args, _ = serializer.decode_arguments(_SHAPE, payload)
     try:
         return msgspec.json.encode(args[0] if args else None).decode()

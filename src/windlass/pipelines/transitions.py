@@ -30,9 +30,9 @@ class Transitions:
     async def store(self, state: ExecutionState, log: LogRow, *, has_value: bool = False, **more: Any) -> None:
         """Write a new state, and return when it is committed."""
         answer = await self._claimed.checkpoint(self.write(state, log, has_value=has_value, **more))
-        self.took(state, answer, has_value=has_value)
+        self.record(state, answer, has_value=has_value)
 
-    def took(self, state: ExecutionState, answer: CheckpointAnswer, *, has_value: bool = False) -> None:
+    def record(self, state: ExecutionState, answer: CheckpointAnswer, *, has_value: bool = False) -> None:
         """Continue with a committed state, and with requests of others to the execution."""
         version = answer.row_version or self._claimed.state.row_version + 1
         self._claimed.state = state._replace(

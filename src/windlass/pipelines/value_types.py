@@ -98,5 +98,5 @@ def _typed_dict_test(kind: Any) -> Callable[[Any], int]:
 def _distance(kind: type, classes: tuple[type, ...]) -> int:
     """Return the number of steps up the classes of a value; a virtual base class is behind all others."""
     order = kind.__mro__
-    found = [order.index(one) + place for place, one in enumerate(classes) if one in order]
+    found = [order.index(one) + distance for distance, one in enumerate(classes) if one in order]
     return min(found, default=len(order))

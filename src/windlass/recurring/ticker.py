@@ -20,7 +20,7 @@ logger = loggers.logger("windlass.schedules")
 MICROSECONDS: Final = 1_000_000
 LONGEST_SLEEP: Final = 5.0
 """Seconds after which the store is queried for the next tick in any case."""
-LEFT_TO_OTHERS: Final = 60.0
+SUSPENDED_FOR: Final = 60.0
 """Seconds for which a schedule that cannot be planned here is left to other nodes."""
 NOT_OURS: Final = 0.1
 """Seconds to wait while another node fires what is due."""
@@ -37,13 +37,13 @@ class Ticker(Service):
         self._reconciliation = reconciliation
         self._misfire_after_us = int(misfire_after * MICROSECONDS)
         self._known_queues = known_queues
-        self._aside: dict[str, float] = {}
+        self._suspensions: dict[str, float] = {}
         self._logged: set[str] = set()
 
     async def tick(self) -> float | None:
         """Fire what is due; return the seconds until the next tick."""
         await adrive(self._reconciliation.retry())
-        aside = self._left_to_others()
+        aside = self._suspended()
         first = await self._tools.database.aread(ticks.next_tick, aside)
         if first is None:
             return LONGEST_SLEEP
@@ -57,17 +57,17 @@ class Ticker(Service):
         reached("tick.after_commit", lambda: fired.runs > 0)
         self._tools.publish((), fired.effects)
         log_skipped(fired.effects.skipped)
-        self._leave_to_others(fired.unplannable)
+        self._suspend(fired.unplannable)
         return 0.0 if fired.advanced or fired.unplannable else NOT_OURS
 
-    def _left_to_others(self) -> list[str]:
+    def _suspended(self) -> list[str]:
         now = monotonic()
-        self._aside = {schedule: until for schedule, until in self._aside.items() if until > now}
-        return list(self._aside)
+        self._suspensions = {schedule: until for schedule, until in self._suspensions.items() if until > now}
+        return list(self._suspensions)
 
-    def _leave_to_others(self, found: Sequence[ticks.Unplannable]) -> None:
+    def _suspend(self, found: Sequence[ticks.Unplannable]) -> None:
         for one in found:
-            self._aside[one.schedule_id] = monotonic() + LEFT_TO_OTHERS
+            self._suspensions[one.schedule_id] = monotonic() + SUSPENDED_FOR
             if one.schedule_id not in self._logged:
                 self._logged.add(one.schedule_id)
                 logger.error("schedule %s cannot be planned here, so it is left to other nodes: %s", one.key, one.why)

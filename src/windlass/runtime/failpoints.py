@@ -158,7 +158,7 @@ def parse(text: str) -> dict[str, list[Trap]]:
     """Parse the variable's text; raise ConfigurationError if it is malformed or names an unknown point."""
     found: dict[str, list[Trap]] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, equals, what = (word.strip() for word in part.partition("="))
+        name, equals, what = (piece.strip() for piece in part.partition("="))
         if not equals or name not in POINTS:
             raise ConfigurationError(
                 f"{VARIABLE}: expected point=action with one of the points below, got {part!r}\n{_listed()}"

@@ -33,13 +33,13 @@ class LocalNode:
     def __init__(self, coordinator: Coordinator | None) -> None:
         self._coordinator = coordinator
         self._node: WakeableNode | None = None
-        after_fork(self.leave)
+        after_fork(self.detach)
 
-    def enter(self, node: WakeableNode) -> None:
+    def attach(self, node: WakeableNode) -> None:
         """Wake this node from now on."""
         self._node = node
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Stop waking the node: it has ended, or stayed with the parent of a fork."""
         self._node = None
 
@@ -70,8 +70,8 @@ class LocalNode:
         if node is not None:
             node.schedules_changed()
 
-    def unfinished(self, left: Unfinished) -> None:
-        """Do nothing: verbs carry out what they leave."""
+    def unfinished(self, work: Unfinished) -> None:
+        """Do nothing: verbs carry out the unfinished work of their commits."""
 
     def circuits_changed(self, changes: Sequence[CircuitChange]) -> None:
         """Wake for circuits that opened, closed or were reset."""

@@ -1,4 +1,4 @@
-"""Work that commits of a node have left for later transactions, which a service of the node runs."""
+"""Work that commits of a node have not finished: a service of the node carries it out in later transactions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class UnfinishedWork:
     def __init__(self) -> None:
         self.bell = Bell()
         self._lock = threading.Lock()
-        self._left = NOTHING_UNFINISHED
+        self._work = NOTHING_UNFINISHED
 
-    def add(self, left: Unfinished) -> None:
+    def add(self, work: Unfinished) -> None:
         """Add unfinished work of a commit."""
         with self._lock:
-            self._left |= left
+            self._work |= work
         self.bell.ring()
 
     def take(self) -> Unfinished:
         """Remove and return everything."""
         with self._lock:
-            left, self._left = self._left, NOTHING_UNFINISHED
-        return left
+            work, self._work = self._work, NOTHING_UNFINISHED
+        return work

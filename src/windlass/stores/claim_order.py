@@ -40,7 +40,7 @@ class Head(NamedTuple):
     """
 
     @property
-    def place(self) -> QueueLane:
+    def queue_lane(self) -> QueueLane:
         """The queue, and the lane if it has one."""
         return self.queue, self.lane
 
@@ -53,7 +53,7 @@ class WaitingLane(NamedTuple):
     dues: Mapping[int, int]
 
     @property
-    def place(self) -> tuple[str, str]:
+    def position(self) -> tuple[str, str]:
         """Its position among all lanes."""
         return self.queue, self.lane
 
@@ -134,7 +134,7 @@ def merge_heads(
     chunks: Sequence[Sequence[tuple[Any, int, int]]],
     request: ClaimRequest,
     now: int,
-    allotted: Mapping[QueueLane, Share],
+    shares: Mapping[QueueLane, Share],
 ) -> list[tuple[Any, Head]]:
     """Return the first `wanted` ids, with their heads, over all chunks, cut where an incomplete chunk ends.
 
@@ -150,8 +150,8 @@ def merge_heads(
     )
     ranked = [[rank(row, nth) for row in chunk] for nth, chunk in enumerate(chunks) if chunk]
     ends = [chunk[-1] for chunk in ranked if len(chunk) == request.chunk]
-    gates = [allotted.get(head.place, ANY_NUMBER).gate for head in heads]
-    left: dict[str | None, int] = {one.gate: one.permits for one in allotted.values() if one.permits is not None}
+    gates = [shares.get(head.queue_lane, ANY_NUMBER).gate for head in heads]
+    left: dict[str | None, int] = {one.gate: one.permits for one in shares.values() if one.permits is not None}
     limit = _first_end(ends, gates, left)
     picked: list[tuple[Any, Head]] = []
     for key in heapq.merge(*ranked):

@@ -80,12 +80,12 @@ class Dialect:
 
     # ------------------------------------------------------------------ submission
 
-    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
-        """Store the rows of new jobs, and notify other processes with `tell` at the commit, where supported.
+    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, notification: str | None) -> Plan[None]:
+        """Store the rows of new jobs, and send `notification` to other processes at the commit, where supported.
 
         `alone`: nothing else happens in this transaction.
         """
-        del alone, tell
+        del alone, notification
         rows = json_text(jobs)
         yield Step("insert_jobs", {"rows": rows})
         yield Step("insert_hot", {"rows": rows})
@@ -112,33 +112,33 @@ class Dialect:
         del starts
         return [(*row, None, 0) for row in (yield Step("heads", autocommit=True))]
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
+    def claim(self, request: ClaimRequest, shares: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """Claim by merging the heads of each level of queues and lanes, in the exact order of J3.1.
 
-        `allotted` is what gates allow for queues and lanes behind them; None: there are no gates to check, and the
+        `shares` is what gates allow for queues and lanes behind them; None: there are no gates to check, and the
         claim is the whole plan. A queue with a limit that is not counted there gives nothing.
         """
-        allotted = allotted or {}
+        shares = shares or {}
         state = yield Step("claim_state", {"node": request.node})
         now, alive = state[0][:2]
         if not alive:
             return Claimed([], {})
         limited = {queue for *_, queue in state}
-        asked = {place for place, one in allotted.items() if one.counts_queue}
-        heads = [head for head in request.heads if head.place in asked or head.queue not in limited]
+        asked = {queue_lane for queue_lane, one in shares.items() if one.counts_queue}
+        heads = [head for head in request.heads if head.queue_lane in asked or head.queue not in limited]
         chunks = []
         for head in heads:
             name = "claim_heads" if head.lane is None else "claim_lane_heads"
             params = {"queue": head.queue, "level": head.level, "lane": head.lane}
-            permits = allotted.get(head.place, ANY_NUMBER).permits
+            permits = shares.get(head.queue_lane, ANY_NUMBER).permits
             chunk = request.chunk if permits is None else min(request.chunk, at_least(permits))
             chunks.append((yield Step(name, params, literals={"chunk": chunk})))
         nameless = [job for chunk in chunks for job, *_ in chunk if type(job) is not str]
         if nameless:  # the next claim finds what waits behind them
             yield Step("pause_nameless", rows=[{"id": job} for job in nameless])
             return Claimed([], {}, nameless=nameless)
-        picked = merge_heads(heads, chunks, request, now, allotted)
-        held = [(job, allotted.get(head.place, ANY_NUMBER).holds) for job, head in picked]
+        picked = merge_heads(heads, chunks, request, now, shares)
+        held = [(job, shares.get(head.queue_lane, ANY_NUMBER).holds) for job, head in picked]
         return (yield from self._claim_chosen(request.node, held))
 
     def _claim_chosen(self, node: str, picked: Sequence[tuple[str, str | None]]) -> Plan[Claimed]:

@@ -69,10 +69,10 @@ def _now(clock: Clock) -> Callable[[], int]:
 
 
 def _sqlite(url: str, rest: str, clock: Clock, *, is_default: bool) -> Database:
-    place, _, query = rest.partition("?")
-    if not place.startswith("//") or "\0" in place:
+    location, _, query = rest.partition("?")
+    if not location.startswith("//") or "\0" in location:
         raise ConfigurationError(f"{url!r} is not the URL of a SQLite store: {SQLITE_FORMS}")
-    host, slash, path = place[2:].partition("/")
+    host, slash, path = location[2:].partition("/")
     if host:
         raise ConfigurationError(f"{url!r} has a host, but SQLite is a file: {SQLITE_FORMS}")
     if slash and not path:

@@ -34,8 +34,8 @@ class BatchHandle(StoredHandle):
 
     __slots__ = ("_batch_verbs",)
 
-    def __init__(self, place: SubmittedJob, verbs: BatchVerbs) -> None:
-        super().__init__(place, verbs)
+    def __init__(self, submitted: SubmittedJob, verbs: BatchVerbs) -> None:
+        super().__init__(submitted, verbs)
         self._batch_verbs = verbs
 
     def progress(self) -> BatchProgress:

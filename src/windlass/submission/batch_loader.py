@@ -1,4 +1,4 @@
-"""Loads batches: children are stored in committed chunks, each of which moves the place in the iterable with it.
+"""Loads batches: children are stored in committed chunks, each of which advances the position in the iterable with it.
 
 What is stored of a batch is the number of its children, so a loader that was cut off goes on behind the last committed
 item, and two loaders cannot both store the same one.
@@ -66,15 +66,15 @@ class BatchLoader:
         rows = self._encoder.rows(batch)
         flows = self._encoder.flows_of(batch)
         yield from parts.authorization.check_calls(single_calls([*flows, self._encoder.call_of(batch)]))
-        (placed,) = yield from store_rows(parts, rows)
-        if not placed.duplicate:
-            return placed.job_id, None
-        state = yield from parts.access.read(batches.state, placed.job_id)
+        (submitted,) = yield from store_rows(parts, rows)
+        if not submitted.duplicate:
+            return submitted.job_id, None
+        state = yield from parts.access.read(batches.state, submitted.job_id)
         if state is None:
-            state = yield from _earlier(parts, placed.job_id, batch)
-        elif not (yield from _has_key_of(parts, placed.job_id, batch)):
+            state = yield from _earlier(parts, submitted.job_id, batch)
+        elif not (yield from _has_key_of(parts, submitted.job_id, batch)):
             state = state._replace(counts=state.counts._replace(loaded=LoadState.DONE))  # its items may be others
-        return placed.job_id, state
+        return submitted.job_id, state
 
 
 def _has_key_of(parts: SubmissionParts, batch_id: str, batch: Batch) -> Verb[bool]:
@@ -215,8 +215,8 @@ class _Load:
         levels = levels_of(rows[:1])
         chunk = batches.Chunk(self._batch_id, self._seen, _loader(), rows)
 
-        def store(new_queues: list[str], tell: str | None) -> Verb[None]:
-            return parts.access.run(batches.store_chunk, chunk, new_queues, tell)
+        def store(new_queues: list[str], notification: str | None) -> Verb[None]:
+            return parts.access.run(batches.store_chunk, chunk, new_queues, notification)
 
         yield from parts.commits.announced(levels, store)
         self._seen += len(rows)

@@ -1,4 +1,4 @@
-"""Work that a caller's commit has left for later transactions, carried out before its verb returns."""
+"""Work that a caller's commit has not finished: carried out in later transactions, before its verb returns."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from windlass.stores.plans import operations
 Publish = Callable[[Sequence[Ended], Effects], object]
 
 
-def carry_out(access: Access, publish: Publish, left: Unfinished, follow_ups: FollowUps) -> Verb[int]:
+def carry_out(access: Access, publish: Publish, unfinished: Unfinished, follow_ups: FollowUps) -> Verb[int]:
     """Carry out the rest of cascades and counts, part by part, and publish each; return how many jobs it moved."""
     moved = 0
-    while left:
-        if left.operations:
+    while unfinished:
+        if unfinished.operations:
             reached("operation.after_commit")
-        carried = yield from access.run(operations.carry_on, left, follow_ups)
+        carried = yield from access.run(operations.carry_on, unfinished, follow_ups)
         publish(*carried)
         moved += len(carried.ended)
-        left = carried.effects.unfinished
+        unfinished = carried.effects.unfinished
     return moved

@@ -27,8 +27,8 @@ def context_parameters(signature: inspect.Signature, hints: Mapping[str, Any]) -
     """Return the context parameters of a signature without `self` or `cls`, in order."""
     slots = list(signature.parameters.values())
     return tuple(
-        ContextParameter(slot.name, place if slot.kind in _POSITIONAL else None)
-        for place, slot in enumerate(slots)
+        ContextParameter(slot.name, position if slot.kind in _POSITIONAL else None)
+        for position, slot in enumerate(slots)
         if slot.kind not in _VARIABLE and _is_context(hints.get(slot.name))
     )
 

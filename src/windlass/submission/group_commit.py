@@ -68,8 +68,8 @@ class GroupCommit:
         submission = yield from self.announced(levels_of(rows), store, with_commit=not keyed)
         if submission.superseded.ended:
             self._publish(*submission.superseded)
-            left = submission.superseded.effects.unfinished
-            yield from carry_out(self._access, self._publish, left, self._follow_ups)
+            unfinished = submission.superseded.effects.unfinished
+            yield from carry_out(self._access, self._publish, unfinished, self._follow_ups)
         return submission.answers
 
     def announced(

@@ -57,8 +57,8 @@ class StoredHandle:
 
     __slots__ = ("_duplicate", "_key", "_verbs")
 
-    def __init__(self, place: SubmittedJob, verbs: HandleVerbs) -> None:
-        self._key, self._duplicate = place.job_id, place.duplicate
+    def __init__(self, submitted: SubmittedJob, verbs: HandleVerbs) -> None:
+        self._key, self._duplicate = submitted.job_id, submitted.duplicate
         self._verbs = verbs
 
     @property
@@ -144,8 +144,8 @@ class JobHandle(StoredHandle, Generic[R_co]):
 
     __slots__ = ("_returns",)
 
-    def __init__(self, place: SubmittedJob, verbs: HandleVerbs, returns: Any = None) -> None:
-        super().__init__(place, verbs)
+    def __init__(self, submitted: SubmittedJob, verbs: HandleVerbs, returns: Any = None) -> None:
+        super().__init__(submitted, verbs)
         self._returns = returns
 
     def result(self, timeout: float | timedelta | None = None) -> R_co:

@@ -111,5 +111,5 @@ def _is_called_the_same(first: TargetFunction, second: TargetFunction) -> bool:
 
 def _described(function: TargetFunction, name: str) -> str:
     code = getattr(function.function, "__code__", None)
-    place = f"{code.co_filename}:{code.co_firstlineno}" if code else short(function.function)
-    return f"{place} (as an alias)" if name in function.aliases else place
+    location = f"{code.co_filename}:{code.co_firstlineno}" if code else short(function.function)
+    return f"{location} (as an alias)" if name in function.aliases else location

@@ -181,8 +181,8 @@ class Registry:
             found = find_loaded(target)
             registered = found and self._registered_in(found)
             return classify(target, *found) if found and registered else None
-        for place in (function.target, function.home):
-            found = None if place is None else find_loaded(place)
+        for name in (function.target, function.home):
+            found = None if name is None else find_loaded(name)
             if found is not None and _unwrapped(found.value) is function:
                 return classify(function.target, *found)
         return classify(function.target, function, function.owner)
@@ -263,7 +263,7 @@ def classify(target: str, value: Any, owner: type | None, stands_in: type | None
 
 
 def _placement(value: Any, owner: type | None) -> _Placement:
-    """Distinguish functions, static methods, class methods and instance methods by their place in the class."""
+    """Distinguish functions, static methods, class methods and instance methods by their position in the class."""
     inner = _unwrapped(value)
     wrapping = type(value) if inner is not value else getattr(inner, "wrapping", None)
     function = inner.function if isinstance(inner, TargetFunction) else inner

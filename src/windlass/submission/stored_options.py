@@ -61,7 +61,7 @@ class StoredCallback(msgspec.Struct, frozen=True, omit_defaults=True):
 class StoredFlow(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the engine needs to know of a job's position in a flow. The rest is in `windlass_flow`.
 
-    It has no ids of its own jobs, so that many jobs share one text, which is then decoded once.
+    Without branches it contains no ids of jobs, so that many jobs share one text, which is then decoded once.
     """
 
     leads: tuple[int, ...] = ()
@@ -106,7 +106,7 @@ class StoredWait(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 FLOW_IN_TEXT: Final = '"flow":{'
-"""In the text of every job with a `StoredFlow`; rarely in others."""
+"""Part of the stored options of every job with a `StoredFlow`; rare in others."""
 
 Callbacks = Mapping[str, StoredCallback]
 """Callbacks by the name of their option."""

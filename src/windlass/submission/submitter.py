@@ -85,12 +85,12 @@ class Submitter:
         connection = one_connection([self._connection(call) for call in calls])
         yield from parts.authorization.check_calls(single_calls(calls))
         if connection is None:
-            placed = yield from store_rows(parts, rows)
+            submitted = yield from store_rows(parts, rows)
         else:
-            placed = yield from parts.caller_transactions.submit(connection, rows)
+            submitted = yield from parts.caller_transactions.submit(connection, rows)
             if parts.inline is not None:
                 parts.inline.uncommitted = True
-        return [JobHandle(place, parts.verbs, _returns(call)) for call, place in zip(calls, placed, strict=True)]
+        return [JobHandle(one, parts.verbs, _returns(call)) for call, one in zip(calls, submitted, strict=True)]
 
     def _connection(self, call: Call[Any] | Flow[Any]) -> Any:
         """Return the connection of a call, or the one that some or all calls of a flow have."""
@@ -151,8 +151,8 @@ def check_resources(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[None
 def store_rows(parts: SubmissionParts, rows: Sequence[NewJob]) -> Verb[list[SubmittedJob]]:
     """Store rows in our transaction, and wake workers."""
     yield from check_resources(parts, rows)
-    placed = yield from parts.commits.submit(rows)
+    submitted = yield from parts.commits.submit(rows)
     parts.local_node.new_work(levels_of(rows))
     if parts.inline is not None:
         yield parts.inline.run, parts.inline.arun, ()
-    return placed
+    return submitted

@@ -1,4 +1,4 @@
-"""Arguments with marks: places that are filled in once another job has ended.
+"""Arguments with marks: parameters that are filled in once another job has ended.
 
 A follower stores such arguments, and so does a callback. `RESULT` in a call becomes a mark; the rest is encoded when
 the call is stored.
@@ -44,11 +44,11 @@ class Template:
         self.marks: dict[str, MarkName] = {}
         self.paths: dict[str, Path] = {}
 
-    def mark(self, place: str, mark: Mark, path: Path = ()) -> None:
+    def mark(self, argument: str, mark: Mark, path: Path = ()) -> None:
         """Mark an argument, by its index or name."""
-        self.marks[place] = mark.value
+        self.marks[argument] = mark.value
         if path:
-            self.paths[place] = path
+            self.paths[argument] = path
 
     def text(self, spec: CallSpec, max_bytes: int, what: str = "") -> str:
         """Return the stored form; raise `PayloadTooLargeError` if it is too large."""
@@ -73,21 +73,21 @@ def template_of(spec: CallSpec, args: Sequence[Any], kwargs: Mapping[str, Any], 
     """
     template = Template()
 
-    def encoded(place: str, name: str, parameter: Parameter, value: Any) -> Any:
+    def encoded(argument: str, name: str, parameter: Parameter, value: Any) -> Any:
         if type(value) is not Placeholder:
             return encode_one(spec, name, parameter, value)
         asks = outcomes or asks_for_outcome(parameter)
-        template.mark(place, Mark.OUTCOME if asks else Mark.VALUE, value.path)
+        template.mark(argument, Mark.OUTCOME if asks else Mark.VALUE, value.path)
         return None
 
     for number, item in enumerate(by_position(spec, args)):
         template.positional.append(encoded(str(number), *item))
     for name, value in kwargs.items():
-        template.named[name] = encoded(_place(name), name, by_name(spec, name), value)
+        template.named[name] = encoded(_argument_key(name), name, by_name(spec, name), value)
     return template
 
 
-def _place(name: str) -> str:
+def _argument_key(name: str) -> str:
     """Return where the argument of a name is marked. `f(**{"0": …})` has a name that is not the index of a position."""
     return f"={name}" if name.isdecimal() else name
 
@@ -105,10 +105,13 @@ def filled(
     values: Mapping[Mark, Any],
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return stored arguments with every mark replaced by its value, or by the part of it that the mark names."""
-    known = {place: part_of(values[Mark(mark)], paths.get(place, ())) for place, mark in marks.items()}
+    known = {argument: part_of(values[Mark(mark)], paths.get(argument, ())) for argument, mark in marks.items()}
     return (
         [known[str(number)] if str(number) in known else _read(item) for number, item in enumerate(args)],
-        {name: known[_place(name)] if _place(name) in known else _read(item) for name, item in kwargs.items()},
+        {
+            name: known[_argument_key(name)] if _argument_key(name) in known else _read(item)
+            for name, item in kwargs.items()
+        },
     )
 
 
@@ -129,10 +132,10 @@ def shown(
     args: Sequence[Any], kwargs: Mapping[str, Any], marks: Iterable[str], paths: Mapping[str, Path]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return stored arguments for display: `RESULT` where they are marked."""
-    places = {place: Placeholder(tuple(paths.get(place, ()))) for place in marks}
+    placeholders = {argument: Placeholder(tuple(paths.get(argument, ()))) for argument in marks}
     return (
-        tuple(places.get(str(number), _read(item)) for number, item in enumerate(args)),
-        {name: places.get(_place(name), _read(item)) for name, item in kwargs.items()},
+        tuple(placeholders.get(str(number), _read(item)) for number, item in enumerate(args)),
+        {name: placeholders.get(_argument_key(name), _read(item)) for name, item in kwargs.items()},
     )
 
 

@@ -73,18 +73,18 @@ class CallerTransactions:
 
 
 def _store(
-    dialect: Dialect, queues: Sequence[str], tell: str, *, rows: Sequence[NewJob], follow_ups: FollowUps
+    dialect: Dialect, queues: Sequence[str], notification: str, *, rows: Sequence[NewJob], follow_ups: FollowUps
 ) -> Plan[list[SubmittedJob]]:
     """Store rows; a conflict is raised inside the plan, so that not even a new queue remains."""
     if asked := resources_of(rows):
         checked_resources(asked, (yield from limits.known_resources(dialect, sorted(asked))))
-    submission = yield from jobs.submit(dialect, [rows], queues, tell, follow_ups)
+    submission = yield from jobs.submit(dialect, [rows], queues, notification, follow_ups)
     return settled(submission.answers[0])
 
 
 def _create_and_store(
-    dialect: Dialect, queues: list[str], tell: str, *, plan: Callable[[Dialect, list[str], str], Plan[T]]
+    dialect: Dialect, queues: list[str], notification: str, *, plan: Callable[[Dialect, list[str], str], Plan[T]]
 ) -> Plan[T]:
     """Create the tables first, in the same transaction: our own connections might wait for it forever."""
     yield from migrate.make_current(dialect)
-    return (yield from plan(dialect, queues, tell))
+    return (yield from plan(dialect, queues, notification))

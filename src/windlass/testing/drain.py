@@ -155,8 +155,8 @@ class _ByHand:
     async def _finish_flows(self) -> None:
         """Carry out what the commit has left, as a service of a worker does."""
         engine = self.node.engine
-        while left := engine.unfinished.take():
-            carried = await self._database.arun(operations.carry_on, left, self._follow_ups)
+        while unfinished := engine.unfinished.take():
+            carried = await self._database.arun(operations.carry_on, unfinished, self._follow_ups)
             engine.publisher.publish(*carried)
 
     async def _expire_waits(self) -> None:

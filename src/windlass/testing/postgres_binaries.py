@@ -30,8 +30,8 @@ class Account:
         """Return the account of this process, or `nobody` when that is root."""
         if os.geteuid() != 0:
             return cls(os.geteuid(), os.getegid(), switch=False)
-        nobody = pwd.getpwnam("nobody")
-        return cls(nobody.pw_uid, nobody.pw_gid, switch=True)
+        account = pwd.getpwnam("nobody")
+        return cls(account.pw_uid, account.pw_gid, switch=True)
 
     def popen_arguments(self) -> dict[str, Any]:
         """Return the `subprocess` arguments to start a program as this account."""

@@ -25,9 +25,9 @@ from windlass.testing.contract.flow_setup import (
     claims_of,
     counts,
     due_times,
+    find_unfinished,
     finish,
     joined,
-    left_behind,
     retry,
     status_of,
 )
@@ -106,11 +106,11 @@ def test_noted_count_of_a_process_that_died_is_found(bench: Workbench, clean_pg_
     claims = list(claims_of(bench).values())
     with held(clean_pg_url, flow.group):
         effects = finish(bench, claims)
-    left = left_behind(bench)
+    left = find_unfinished(bench)
     assert left == effects.unfinished
     bench.database.run(flows.carry_on, left)
     assert len(due_times(bench, [flow.join])) == 1
-    assert left_behind(bench) == NOTHING_LEFT
+    assert find_unfinished(bench) == NOTHING_LEFT
 
 
 def settles_after_it_has_waited(bench: Workbench, url: str) -> None:
@@ -123,7 +123,7 @@ def settles_after_it_has_waited(bench: Workbench, url: str) -> None:
         settled = after_it_waits(url, other, partial(bench.database.run, flows.carry_on, effects.unfinished))
     assert (settled.unfinished, settled.work) == (NOTHING_LEFT, {("default", 2)})
     assert counts(bench, flow.group) == GroupCounts(2, 2, 0)
-    assert left_behind(bench) == NOTHING_LEFT
+    assert find_unfinished(bench) == NOTHING_LEFT
     finish(bench, [second], follow_ups=())
     assert_counted(bench, flow.group)
 

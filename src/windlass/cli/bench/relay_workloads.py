@@ -1,4 +1,4 @@
-"""P8, P9: hand-offs to a place outside of the database: a local HTTP server in a process of its own."""
+"""P8, P9: hand-offs to a destination outside of the database: a local HTTP server in a process of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def run_relay(scratch: Scratch, load: Load, *, dead: bool = False) -> Measure:
-    """P8, P9: hand-offs to one place, which wait until it is resumed; P9: beside one that never answers."""
+    """P8, P9: hand-offs to one destination, which wait until it is resumed; P9: beside one that never answers."""
     with receiver() as (live, stalled), migrated(scratch) as bench:
         to: dict[str, Outlet] = {LIVE: HttpTarget(live)}
         if dead:
@@ -37,12 +37,12 @@ def run_relay(scratch: Scratch, load: Load, *, dead: bool = False) -> Measure:
         with bench.app.worker(concurrency=load.concurrency):
             pipeline.submit(1).join(WAIT)  # connects
             _drained(bench.app)
-            for place in to:
-                bench.app.publications.pause(PUBLICATION, place)
+            for destination in to:
+                bench.app.publications.pause(PUBLICATION, destination)
             pipeline.submit(load.jobs).join(WAIT)
             began = monotonic()
-            for place in reversed(to):  # the dead one first
-                bench.app.publications.resume(PUBLICATION, place)
+            for destination in reversed(to):  # the dead one first
+                bench.app.publications.resume(PUBLICATION, destination)
             _drained(bench.app)
             seconds = monotonic() - began
         admitted = {one.subscriber: one.last_hour.admitted for one in bench.app.publications.backlog()}
@@ -51,12 +51,12 @@ def run_relay(scratch: Scratch, load: Load, *, dead: bool = False) -> Measure:
 
 
 def without_dead(scratch: Scratch, load: Load) -> float:
-    """Return the rate without the place that never answers."""
+    """Return the rate without the destination that never answers."""
     return run_relay(scratch, load).value
 
 
 def declare(app: Windlass, to: dict[str, Outlet]) -> Pipeline:
-    """Declare an expansion whose items are handed over to places outside."""
+    """Declare an expansion whose items are handed over to destinations outside."""
     bench = app.pipeline("bench-publisher", version="1", buffer=500)
 
     @bench.expand
@@ -77,7 +77,7 @@ def _drained(app: Windlass) -> None:
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, str]]:
-    """Run a server in another process; return the URL of a place that answers, and of one that never does."""
+    """Run a server in another process; return the URL of a destination that answers, and of one that never does."""
     code = f"from {__name__} import serve; serve()"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:

@@ -96,7 +96,7 @@ PIPELINES: Final = (
     Workload("P7", "publication, one subscriber", 10_000, pipeline_workloads.run_publication, ITEMS),
     Workload("P8", "relay to HTTP", 5_000, relay_workloads.run_relay, ITEMS),
     Workload(
-        *("P9", "relay beside a dead place", 5_000, partial(relay_workloads.run_relay, dead=True), ITEMS),
+        *("P9", "relay beside a dead destination", 5_000, partial(relay_workloads.run_relay, dead=True), ITEMS),
         beside=relay_workloads.without_dead,
     ),
 )

@@ -31,8 +31,8 @@ def command(keep: bool) -> None:
     """Watch it work: retries, a killed worker, a flow, a batch, a pipeline, an open circuit, a schedule. 25 s."""
     logging.getLogger("windlass").addHandler(logging.NullHandler())  # failures are part of the story
     folder = Path(tempfile.mkdtemp(prefix="windlass-demo-"))
-    place = f"{folder} ({'kept' if keep else 'removed at the end'})"
-    facts(f"windlass {__version__} demo", [("store", "SQLite, in a temporary folder"), ("folder", place)])
+    location = f"{folder} ({'kept' if keep else 'removed at the end'})"
+    facts(f"windlass {__version__} demo", [("store", "SQLite, in a temporary folder"), ("folder", location)])
     try:
         unmet = play(Presenter(), folder)
     finally:

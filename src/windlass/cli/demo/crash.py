@@ -11,7 +11,7 @@ from uuid import UUID
 
 from windlass import Job, JobStatus, Windlass
 from windlass.cli.demo.presenter import LONGEST_WAIT, Board, Cell, Presenter, until
-from windlass.cli.demo.shop import NODE, PACKING, PLACE, URL_VARIABLE, Shop
+from windlass.cli.demo.shop import LOCATION, NODE, PACKING, URL_VARIABLE, Shop
 from windlass.cli.demo.summary import SceneJobs
 from windlass.domain.clock import SystemClock
 
@@ -132,7 +132,7 @@ class WorkerProcess:
 
     def __init__(self, url: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "windlass", "worker", PLACE, "-c", str(HANDS), "--log-level", "error"],
+            [sys.executable, "-m", "windlass", "worker", LOCATION, "-c", str(HANDS), "--log-level", "error"],
             env={**os.environ, URL_VARIABLE: url},
             stdout=subprocess.DEVNULL,
             process_group=0,

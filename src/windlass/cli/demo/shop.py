@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from windlass import Backoff, BatchProgress, JobContext, JobResult, NodeSettings, Settings, Windlass
 
 URL_VARIABLE: Final = "WINDLASS_DEMO_URL"
-PLACE: Final = "windlass.cli.demo.shop:app"
+LOCATION: Final = "windlass.cli.demo.shop:app"
 
 FAILURES: Final = 3
 FIRST_DELAY: Final = 0.25

@@ -43,7 +43,7 @@ def command(app: Windlass, job: str, as_json: bool) -> None:
     died = letter.created_at
     when = f"{phrases.local(died)} ({phrases.distance(died, now)})" if drawn() else phrases.utc(died)
     styles = {"error": "red", "first action": "bold"}
-    rows = [("id", str(letter.job_id)), ("died", when), *_place(app, letter), *_rows(letter)]
+    rows = [("id", str(letter.job_id)), ("died", when), *_execution_rows(app, letter), *_rows(letter)]
     facts(letter.resource_name, [(label, value) for label, value in rows if value], styles)
     if history:
         heading("history")
@@ -63,7 +63,7 @@ def _letter(app: Windlass, job: str) -> DeadLetter:
         ) from None
 
 
-def _place(app: Windlass, letter: DeadLetter) -> Iterator[tuple[str, str]]:
+def _execution_rows(app: Windlass, letter: DeadLetter) -> Iterator[tuple[str, str]]:
     """Yield where an execution failed; a job has nothing of that."""
     if letter.resource_type == PIPELINE:
         yield "tenant", letter.tenant_id

@@ -95,8 +95,8 @@ def _document(graph: FlowGraph, width: float, height: float, elements: Sequence[
 
 
 def _heading(graph: FlowGraph) -> list[str]:
-    word, _, rest = title(graph).partition(" ")
-    named = f'{word.capitalize()} <tspan font-family="{MONO}" font-weight="400" font-size="13">{text_of(rest)}</tspan>'
+    kind, _, rest = title(graph).partition(" ")
+    named = f'{kind.capitalize()} <tspan font-family="{MONO}" font-weight="400" font-size="13">{text_of(rest)}</tspan>'
     texts = [f'<text x="{MARGIN:g}" y="{MARGIN + 12:g}" font-size="16" font-weight="600" fill="{TEXT}">{named}</text>']
     x, y, whole = MARGIN, MARGIN + 36, phrases.jobs(len(graph.nodes))
     texts.append(f'<text x="{x:g}" y="{y:g}" font-size="12" font-weight="600" fill="{TEXT}">{whole}</text>')
@@ -185,11 +185,11 @@ class _Layout:
         axis = max(block.axis for block in steps)
         row = _StepRow(steps, starts, axis, kinds, fork=bool(forks))
         branches = _Branches(row, [(number, branch) for number, step in enumerate(line) for branch in step.branches])
-        placed = branches.placed(self)
+        positioned = branches.positioned(self)
 
         def draw(x: float, y: float) -> list[str]:
             elements = row.draw(x, y)
-            for branch in placed:
+            for branch in positioned:
                 elements += branch(x, y)
             return elements
 
@@ -257,8 +257,8 @@ class _Branches:
         self._branches = [(number, branch) for number, branch in branches if branch.kind != "then"]
         self.right = self.bottom = 0.0
 
-    def placed(self, layout: _Layout) -> list[_Branch]:
-        """Return the branches with their places, and learn how much room they take."""
+    def positioned(self, layout: _Layout) -> list[_Branch]:
+        """Return the branches with their positions, and measure how much room they take."""
         found: list[_Branch] = []
         down = self._row.height + DOWN
         for number, branch in reversed(self._branches):
@@ -274,7 +274,7 @@ class _Branches:
 
 
 class _Branch:
-    """A branch and its place, relative to its row."""
+    """A branch and its position, relative to its row."""
 
     def __init__(self, block: PictureBlock, text: str, stem: float, leaves: float, left: float, top: float) -> None:
         self._block, self._text = block, text

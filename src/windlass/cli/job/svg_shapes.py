@@ -146,10 +146,8 @@ def label(text: str, x: float, y: float, *, anchor: str = "start", bold: bool = 
 
 def frame(x: float, y: float, width: float, height: float, color: str) -> str:
     """Return the frame of a group."""
-    place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="14"'
-    return (
-        f'<rect {place} fill="{color}" fill-opacity="0.08" stroke="{color}" stroke-opacity="0.7" stroke-width="1.5"/>'
-    )
+    box = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="14"'
+    return f'<rect {box} fill="{color}" fill-opacity="0.08" stroke="{color}" stroke-opacity="0.7" stroke-width="1.5"/>'
 
 
 def arrow(path: str, *, dashed: bool = False) -> str:

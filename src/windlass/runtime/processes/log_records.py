@@ -93,8 +93,8 @@ def _value(value: Any) -> Any:
     return [] if type(value) is tuple and not value else _printed(lambda: str(value))
 
 
-def _printed(say: Callable[[], str]) -> str:
+def _printed(render: Callable[[], str]) -> str:
     try:
-        return fit(say())
+        return fit(render())
     except Exception as error:  # noqa: BLE001 - a value that cannot be printed must not lose the whole line
         return f"<not printable: {type(error).__name__}>"

@@ -30,13 +30,13 @@ class CallerPostgresDialect(PostgresDialect):
 
     copy_from: ClassVar[int] = ROWS_AT_ONCE + 1
 
-    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
+    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, notification: str | None) -> Plan[None]:
         """Store rows with statements of bounded size; the last one sends the notification."""
         del alone
         for start in range(0, len(jobs), ROWS_AT_ONCE):
             part = jobs[start : start + ROWS_AT_ONCE]
             last = start + ROWS_AT_ONCE >= len(jobs)
-            yield from super().insert_jobs(part, alone=False, tell=tell if last else None)
+            yield from super().insert_jobs(part, alone=False, notification=notification if last else None)
 
 
 class PostgresRules:

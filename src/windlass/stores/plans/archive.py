@@ -40,14 +40,14 @@ class Moved(NamedTuple):
     size: int
 
 
-def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_tell_time: bool = True) -> Plan[OldJobs]:
+def old_jobs(dialect: Dialect, age_us: int, after: str, limit: int, *, ids_have_times: bool = True) -> Plan[OldJobs]:
     """Return the next jobs in the order of ids that ended so long ago; only reads.
 
     Jobs of a flow are left out until the whole flow has ended so long ago. A job cannot have ended before its id was
-    created, so nothing younger is checked. `ids_tell_time`: False with a test's own clock.
+    created, so nothing younger is checked. `ids_have_times`: False with a test's own clock.
     """
     top = LAST_ID
-    if ids_tell_time:
+    if ids_have_times:
         (now,) = yield Step("store_time")
         top = lowest_job_id(now - age_us + SKEW_US)
     old: list[str] = []

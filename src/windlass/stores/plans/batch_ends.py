@@ -69,7 +69,7 @@ def count(dialect: Dialect, counted: Sequence[CountedGroup]) -> Plan[list[Counte
     known = {one.group_id: one.counts for one in counted if one.counts is not None}
     complete = sorted(name for name, counts in known.items() if counts.complete)
     live = yield from _live(dialect, complete)
-    wanted = sorted(name for name, counts in known.items() if counts.told or name in live)
+    wanted = sorted(name for name, counts in known.items() if counts.publish_progress or name in live)
     if not wanted:
         return []
     rows = yield Step("batch_jobs", {"ids": dialect.ids(wanted)})

@@ -40,7 +40,7 @@ def state(dialect: Dialect, batch_id: str, *, autocommit: bool = False) -> Plan[
     return BatchState(batch_id, GroupCounts(*row[:_COUNTS]), JobStatus(row[_COUNTS]), *row[_COUNTS + 1 :])
 
 
-def store_chunk(dialect: Dialect, chunk: Chunk, new_queues: Sequence[str], tell: str | None) -> Plan[None]:
+def store_chunk(dialect: Dialect, chunk: Chunk, new_queues: Sequence[str], notification: str | None) -> Plan[None]:
     """Store children of a batch that is still loaded; those of a paused batch are PAUSED.
 
     Raises `JobStateError` if the batch has ended or another loader has stored children meanwhile.
@@ -48,7 +48,7 @@ def store_chunk(dialect: Dialect, chunk: Chunk, new_queues: Sequence[str], tell:
     status = yield from _lock_open(dialect, chunk)
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
-    yield from dialect.insert_jobs(chunk.rows, alone=False, tell=tell)
+    yield from dialect.insert_jobs(chunk.rows, alone=False, notification=notification)
     tags = [(tag, job.id) for job in chunk.rows for tag in tags_of(job.tags)]
     if tags:
         yield from dialect.insert_keys("insert_tags", tags)

@@ -28,7 +28,7 @@ def claim(dialect: Dialect, request: ClaimRequest) -> Plan[Claimed]:
 
     Jobs behind gates have their position in the same order; only those that a gate really holds back are skipped.
     """
-    ways = {head.place: _way(head, request.limited) for head in request.heads}
+    ways = {head.queue_lane: _way(head, request.limited) for head in request.heads}
     if any(ways.values()):
         found = yield from _claim_past_gates(dialect, request, ways)
     else:
@@ -86,11 +86,11 @@ def _claim_trusting(
 
 def _claim_within(dialect: Dialect, request: ClaimRequest, ways: Ways, gates: permits.LockedGates) -> Plan[Claimed]:
     """Claim in the one order of all heads, as many as the locked gates let through."""
-    wanted, allotted = gates.allot(ways, request.wanted)
-    heads = [head for head in request.heads if head.place in allotted]
+    wanted, shares = gates.shares_of(ways, request.wanted)
+    heads = [head for head in request.heads if head.queue_lane in shares]
     if not heads:
         return Claimed([], {})
-    behind_gates = {place: allotment for place, allotment in allotted.items() if ways[place]}
+    behind_gates = {queue_lane: share for queue_lane, share in shares.items() if ways[queue_lane]}
     return (yield from dialect.claim(request._replace(heads=heads, wanted=wanted), behind_gates))
 
 

@@ -31,7 +31,7 @@ class CheckedExecutions(NamedTuple):
     next_after: str = FIRST_ID
 
 
-def wake_left(dialect: Dialect, after: str) -> Plan[CheckedExecutions]:
+def wake_idle(dialect: Dialect, after: str) -> Plan[CheckedExecutions]:
     """Make executions and parts due that wait for nothing, and detach parts from jobs that no longer exist."""
     row = yield Step("hot_window", {"after": after}, literals={"window": WINDOW})
     window = {"after": after, "until": LAST_ID if row is None else row[0]}

@@ -32,7 +32,7 @@ class NewSubmission(NamedTuple):
 
 
 def submit(
-    dialect: Dialect, new: Sequence[NewSubmission], new_queues: Sequence[str], tell: str | None = None
+    dialect: Dialect, new: Sequence[NewSubmission], new_queues: Sequence[str], notification: str | None = None
 ) -> Plan[list[SubmittedExecution]]:
     """Store executions, all or none; return the answer to each. With a conflict among them, nothing is stored."""
     if new_queues:
@@ -40,7 +40,7 @@ def submit(
     answers = yield from known(dialect, [one.execution for one in new])
     stored = [one for one, answer in zip(new, answers, strict=True) if answer.id == one.execution.id]
     if stored and not any(answer.conflict for answer in answers):
-        yield from _store(dialect, stored, tell)
+        yield from _store(dialect, stored, notification)
     reached("submit.before_commit")
     return answers
 
@@ -55,8 +55,8 @@ def fresh_of(
     """
     own = {submission.execution.id for _, submission in chosen.values()}
     fresh: dict[str, NewSubmission] = {}
-    for place, (answer, made) in chosen.items():
-        if place in stored and not answer.conflict and answer.id in own and answer.id not in fresh:
+    for handoff_id, (answer, made) in chosen.items():
+        if handoff_id in stored and not answer.conflict and answer.id in own and answer.id not in fresh:
             execution, job = made.execution._replace(id=answer.id), made.job._replace(id=answer.id)
             fresh[answer.id] = made._replace(execution=execution, job=job)
     return list(fresh.values())
@@ -74,11 +74,11 @@ def store_fresh(
     return frozenset((one.job.queue, one.job.priority) for one in new)
 
 
-def _store(dialect: Dialect, stored: Sequence[NewSubmission], tell: str | None) -> Plan[None]:
+def _store(dialect: Dialect, stored: Sequence[NewSubmission], notification: str | None) -> Plan[None]:
     count = yield Step("insert_executions", {"rows": json_text([one.execution for one in stored])})
     if count != len(stored):
         raise RestartPlanError  # another transaction has just taken a key
-    yield from dialect.insert_jobs([one.job for one in stored], alone=False, tell=tell)
+    yield from dialect.insert_jobs([one.job for one in stored], alone=False, notification=notification)
     rows = [log_row(one.execution.id, 1, one.log, 0, None) for one in stored]
     yield Step("insert_transitions", dialect.bulk("log_rows", rows))
 

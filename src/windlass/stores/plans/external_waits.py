@@ -144,8 +144,8 @@ def pending(
     """Return the next open waits of a tenant and pipeline, the first deadline first."""
     del dialect
     deadline, key = after
-    place = {"deadline": deadline, "id": key.execution_id, "step": key.step, "path": key.path, "round": key.round}
-    params = {"tenant": tenant, "pipeline": pipeline, **place}
+    start = {"deadline": deadline, "id": key.execution_id, "step": key.step, "path": key.path, "round": key.round}
+    params = {"tenant": tenant, "pipeline": pipeline, **start}
     rows = yield Step("pending_waits", params, autocommit=True, literals={"window": most})
     return [OpenWait(*row) for row in rows]
 

@@ -41,7 +41,7 @@ class Checked(NamedTuple):
     next_after: str = FIRST_ID
 
 
-def left_behind(dialect: Dialect) -> Plan[Unfinished]:
+def find_unfinished(dialect: Dialect) -> Plan[Unfinished]:
     """Return work that was left for later and is not in progress: noted counts, and idle operations."""
     del dialect
     groups = yield Step("uncounted_groups", literals={"most": MOST})
@@ -56,9 +56,9 @@ def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
     waiting = yield Step("unreleased_of_jobs", window, literals={"most": MOST})
     counted = yield Step("unreleased_of_groups", window, literals={"most": MOST})
     # Read after the followers: an operation that was stored in between is seen, one that has ended leaves none of them.
-    left_alone = (yield from _carried_out_now()) if waiting or counted else frozenset()
-    jobs = [job for (job,) in waiting if job not in left_alone]
-    groups = frozenset(group for (group,) in counted if group not in left_alone)
+    in_progress = (yield from _carried_out_now()) if waiting or counted else frozenset()
+    jobs = [job for (job,) in waiting if job not in in_progress]
+    groups = frozenset(group for (group,) in counted if group not in in_progress)
     parents = (yield Step("lock_parents", {"ids": dialect.ids(jobs)})) if jobs else []
     ended = [
         EndedStep(job, _ended_status(status), ALL, None, *why)

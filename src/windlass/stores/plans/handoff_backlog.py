@@ -59,19 +59,21 @@ def look(dialect: Dialect, subscriptions: Sequence[tuple[str, str]]) -> Plan[dic
     rows = yield Step("subscriptions_to", {"names": dialect.names(names)}, autocommit=True)
     stored = {(row[0], row[1]): (bool(row[3]), row[4]) for row in rows}
     found = {}
-    for place in subscriptions:
-        where = {"publication": place[0], "subscriber": place[1]}
+    for subscription in subscriptions:
+        where = {"publication": subscription[0], "subscriber": subscription[1]}
         first = yield Step("first_waiting", where, autocommit=True)
         if first is None:
-            found[place] = BacklogLook(ready=False, due_us=None)
+            found[subscription] = BacklogLook(ready=False, due_us=None)
             continue
-        paused, limit = stored.get(place, (False, None))
+        paused, limit = stored.get(subscription, (False, None))
         wait = max(0, first[0] - first[1])
         ready, room = wait == 0 and not paused, None
         if ready and limit is not None:
-            counted = yield Step("open_of_pipeline", {"pipeline": place[1]}, autocommit=True, literals={"most": limit})
+            counted = yield Step(
+                "open_of_pipeline", {"pipeline": subscription[1]}, autocommit=True, literals={"most": limit}
+            )
             room = max(0, limit - int(counted[0]))
-        found[place] = BacklogLook(ready and room != 0, wait, room)
+        found[subscription] = BacklogLook(ready and room != 0, wait, room)
     return found
 
 

@@ -150,41 +150,41 @@ def _new_handoffs(subscription: SubscriptionRow, some: Sequence[PublishedItems])
         for item in batch.items
     ]
     ids = new_job_ids(len(given))
-    places = [
+    handoffs = [
         _NewHandoff(of, item, admitted.handoff_id if admitted else spare, admitted)
         for (of, item), spare in zip(given, ids, strict=True)
         for admitted in (item.admissions.get(subscriber),)
     ]
-    return sorted(places, key=lambda place: (*place.name, place.item.item))
+    return sorted(handoffs, key=lambda handoff: (*handoff.name, handoff.item.item))
 
 
 def _hand_over(
-    dialect: Dialect, subscription: SubscriptionRow, places: Sequence[_NewHandoff], known_queues: Collection[str]
+    dialect: Dialect, subscription: SubscriptionRow, handoffs: Sequence[_NewHandoff], known_queues: Collection[str]
 ) -> Plan[Published]:
     subscriber = subscription.subscriber
-    ready = [place for place in places if place.admitted and place.admitted.submission and not place.item.refusal]
+    ready = [one for one in handoffs if one.admitted and one.admitted.submission and not one.item.refusal]
     room = (yield from _room(subscription, len(ready))) if ready else 0
-    chosen = {place.id: made for place in ready[:room] if place.admitted and (made := place.admitted.submission)}
+    chosen = {one.id: made for one in ready[:room] if one.admitted and (made := one.admitted.submission)}
     known = yield from submissions.known(dialect, [one.execution for one in chosen.values()])
     answers = dict(zip(chosen, known, strict=True))
     rows, failures = [], {}
-    for place in places:
-        row, failure = _decided(place, subscriber, answers.get(place.id))
+    for handoff in handoffs:
+        row, failure = _decided(handoff, subscriber, answers.get(handoff.id))
         rows.append(row)
         if failure is not None:
-            failures[place.id] = failure
+            failures[handoff.id] = failure
     stored = {row[0] for row in (yield Step("insert_handoffs", dialect.bulk("handoff_rows", rows)))}
-    missing = [place for place in places if place.id not in stored]
+    missing = [handoff for handoff in handoffs if handoff.id not in stored]
     repeated = (yield from _repeated(dialect, subscription, missing)) if missing else NOTHING_PUBLISHED
-    fresh = submissions.fresh_of({place: (answers[place], made) for place, made in chosen.items()}, stored)
+    fresh = submissions.fresh_of({key: (answers[key], made) for key, made in chosen.items()}, stored)
     work = yield from submissions.store_fresh(dialect, fresh, known_queues)
-    admitted = [place for place in answers if place in stored and not answers[place].conflict]
-    failed = tuple(failure for place, failure in failures.items() if place in stored)
+    admitted = [key for key in answers if key in stored and not answers[key].conflict]
+    failed = tuple(failure for key, failure in failures.items() if key in stored)
     rejected = sum(failure.final for failure in failed)
     handed = Published(
         work,
         failed,
-        tuple(answers[place].id for place in admitted),
+        tuple(answers[key].id for key in admitted),
         len(stored) - len(admitted) - rejected,
         len(admitted) - len(fresh),
         rejected,
@@ -198,21 +198,21 @@ def _hand_over(
 
 
 def _decided(
-    place: _NewHandoff, subscriber: str, answer: SubmittedExecution | None
+    handoff: _NewHandoff, subscriber: str, answer: SubmittedExecution | None
 ) -> tuple[tuple[object, ...], FailedHandoff | None]:
     """Return the row of a hand-off that was not seen before, and how it has failed, if so."""
-    if place.item.refusal is not None:
-        failure = place.failure(subscriber, place.item.refusal, final=True)
-        return place.row(subscriber, HandoffStatus.REJECTED, place.item.refusal), failure
-    refusal = None if place.admitted is None else place.admitted.refusal
+    if handoff.item.refusal is not None:
+        failure = handoff.failure(subscriber, handoff.item.refusal, final=True)
+        return handoff.row(subscriber, HandoffStatus.REJECTED, handoff.item.refusal), failure
+    refusal = None if handoff.admitted is None else handoff.admitted.refusal
     if answer is not None and answer.conflict:
         refusal = other_input(answer.id)
     if refusal is not None:
-        failure = place.failure(subscriber, refusal, final=False)
-        return place.row(subscriber, HandoffStatus.WAITING, refusal, attempts=1), failure
+        failure = handoff.failure(subscriber, refusal, final=False)
+        return handoff.row(subscriber, HandoffStatus.WAITING, refusal, attempts=1), failure
     if answer is None:
-        return place.row(subscriber, HandoffStatus.WAITING), None
-    return place.row(subscriber, HandoffStatus.ADMITTED, execution=answer.id), None
+        return handoff.row(subscriber, HandoffStatus.WAITING), None
+    return handoff.row(subscriber, HandoffStatus.ADMITTED, execution=answer.id), None
 
 
 def other_input(execution: str) -> str:
@@ -245,19 +245,19 @@ def free(pipeline: str, limit: int) -> Plan[int]:
 def _repeated(dialect: Dialect, subscription: SubscriptionRow, missing: Sequence[_NewHandoff]) -> Plan[Published]:
     """Drop hand-offs whose key was seen with the same payload, and reject those that have another."""
     subscriber = subscription.subscriber
-    wanted = sorted({place.name for place in missing})
+    wanted = sorted({handoff.name for handoff in missing})
     params = {"publication": subscription.publication, "subscriber": subscriber, "rows": json_text(wanted)}
     found = {(row[0], row[1]): (row[2], row[3]) for row in (yield Step("holders_of_handoffs", params))}
     if len(found) < len(wanted):
         raise RestartPlanError  # one was purged since: its key is free again
-    same = [place for place in missing if found[place.name][0] == place.item.payload_hash]
-    others = [place for place in missing if found[place.name][0] != place.item.payload_hash]
+    same = [handoff for handoff in missing if found[handoff.name][0] == handoff.item.payload_hash]
+    others = [handoff for handoff in missing if found[handoff.name][0] != handoff.item.payload_hash]
     if others:
-        rows = [place.row(subscriber, HandoffStatus.REJECTED, OTHER_PAYLOAD) for place in others]
+        rows = [handoff.row(subscriber, HandoffStatus.REJECTED, OTHER_PAYLOAD) for handoff in others]
         yield Step("insert_handoffs", dialect.bulk("handoff_rows", rows))
     return Published(
-        failures=tuple(place.failure(subscriber, OTHER_PAYLOAD, final=True) for place in others),
-        admitted=tuple(found[place.name][1] for place in same if found[place.name][1] is not None),
+        failures=tuple(handoff.failure(subscriber, OTHER_PAYLOAD, final=True) for handoff in others),
+        admitted=tuple(found[handoff.name][1] for handoff in same if found[handoff.name][1] is not None),
         suppressed=len(same),
         rejected=len(others),
     )

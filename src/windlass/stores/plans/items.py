@@ -61,7 +61,7 @@ def release(dialect: Dialect, releases: Sequence[Release]) -> Plan[frozenset[tup
     if not jobs:
         return frozenset()
     yield Step("give_jobs", {"rows": json_text(given)})
-    yield from dialect.insert_jobs(jobs, alone=False, tell=None)
+    yield from dialect.insert_jobs(jobs, alone=False, notification=None)
     return frozenset((job.queue, job.priority) for job in jobs)
 
 

@@ -33,22 +33,22 @@ def submit(
     dialect: Dialect,
     units: Sequence[Sequence[NewJob]],
     new_queues: Sequence[str],
-    tell: str | None = None,
+    notification: str | None = None,
     follow_ups: FollowUps = (),
 ) -> Plan[Submission]:
     """Store the units of callers, each as a whole or not at all, and return the answer to each.
 
-    New queues are stored. `tell` is a notification that other processes get if, and when, this is committed.
+    New queues are stored. `notification` is what other processes get if, and when, this is committed.
     """
     jobs = [job for unit in units for job in unit]
     if new_queues:
         yield Step("insert_queue", rows=[{"name": name} for name in new_queues])
     if not any(job.idempotency_key or job.business_key or job.tags or job.position or job.wait for job in jobs):
-        yield from dialect.insert_jobs(jobs, alone=not new_queues, tell=tell)
+        yield from dialect.insert_jobs(jobs, alone=not new_queues, notification=notification)
         reached("submit.before_commit")
         return Submission([[SubmittedJob(job.id) for job in unit] for unit in units])
     admission = yield from _decide(dialect, units, jobs)
-    superseded = yield from store(dialect, admission, tell, follow_ups)
+    superseded = yield from store(dialect, admission, notification, follow_ups)
     reached("submit.before_commit")
     return Submission(admission.answers, superseded)
 
@@ -61,7 +61,9 @@ def _decide(dialect: Dialect, units: Sequence[Sequence[NewJob]], jobs: Sequence[
     return admit(units, known, holders)
 
 
-def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: FollowUps = ()) -> Plan[MovedJobs]:
+def store(
+    dialect: Dialect, admission: Admission, notification: str | None, follow_ups: FollowUps = ()
+) -> Plan[MovedJobs]:
     """Write what was admitted; answers the jobs that were canceled for it.
 
     Keys before rows: a key that another transaction took meanwhile restarts the plan, which then sees its holder.
@@ -73,7 +75,7 @@ def store(dialect: Dialect, admission: Admission, tell: str | None, follow_ups: 
         if free != len(idempotency):
             raise RestartPlanError
     if rows:
-        yield from dialect.insert_jobs(rows, alone=False, tell=tell)
+        yield from dialect.insert_jobs(rows, alone=False, notification=notification)
         yield from flow_positions.store(dialect, rows)
         yield from signal_waits.store_waits(dialect, rows)
     superseded = yield from _supersede(dialect, admission.replaced, follow_ups)

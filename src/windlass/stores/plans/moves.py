@@ -14,7 +14,7 @@ from uuid import UUID
 from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.execution import is_part
-from windlass.domain.states import JobStatus, Move, leaves
+from windlass.domain.states import JobStatus, Move, sources_of
 from windlass.domain.transition import EXPIRED
 from windlass.errors import DuplicateBusinessKeyError, JobStateError
 from windlass.runtime.failpoints import reached
@@ -270,7 +270,7 @@ def lock_live(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus 
     """
     rows = yield Step("lock_live", {"ids": dialect.ids(ids)})
     found = [Steered(job, JobStatus(status), *rest) for job, status, *rest in rows]
-    return [job for job in found if job.left in leaves(move) or job.left is also]
+    return [job for job in found if job.left in sources_of(move) or job.left is also]
 
 
 def _refuse_parts(moved: Sequence[Steered]) -> None:
@@ -283,7 +283,7 @@ def _ended(dialect: Dialect, ids: Sequence[str], move: Move, also: JobStatus | N
     """Lock dead letters in the same way. A FAILED batch is none: `operations.retry_failed` starts its children over."""
     rows = yield Step("lock_ended", {"ids": dialect.ids(ids)})
     found = [Steered(row[0], JobStatus(row[1]), *row[2:]) for row in rows]
-    return [job for job in found if (job.left in leaves(move) or job.left is also) and job.target != BATCH_TARGET]
+    return [job for job in found if (job.left in sources_of(move) or job.left is also) and job.target != BATCH_TARGET]
 
 
 def _ids(dialect: Dialect, moved: Sequence[Steered]) -> dict[str, str]:

@@ -53,19 +53,19 @@ class LockedGates:
         held = [name for name in names if name in self.gates]
         return msgspec.json.encode(held).decode() if held else None
 
-    def allot(self, ways: Mapping[QueueLane, Sequence[str]], most: int) -> tuple[int, dict[QueueLane, Share]]:
+    def shares_of(self, ways: Mapping[QueueLane, Sequence[str]], most: int) -> tuple[int, dict[QueueLane, Share]]:
         """Return how many may be claimed at once, up to `most`, and the share of each queue or lane.
 
         Full ones are left out.
         """
         free = self.free()
-        passable = {place: way for place, way in ways.items() if narrowest(way, free, 1) is None}
+        passable = {queue_lane: way for queue_lane, way in ways.items() if narrowest(way, free, 1) is None}
         wanted = most_at_once(most, passable.values(), free)
-        allotted = {}
-        for place, way in passable.items():
+        shares = {}
+        for queue_lane, way in passable.items():
             gate = narrowest(way, free, wanted)
-            allotted[place] = Share(gate, None if gate is None else free[gate], self.holds(way))
-        return wanted, allotted
+            shares[queue_lane] = Share(gate, None if gate is None else free[gate], self.holds(way))
+        return wanted, shares
 
     def count(self, claimed: Claimed) -> None:
         """Count claimed jobs at the time of their claim, by which a rate is measured."""

@@ -57,10 +57,10 @@ def open_by_definition(dialect: Dialect) -> Plan[list[OpenCount]]:
     found: list[OpenCount] = []
     last = ("", "")
     while True:
-        place = yield Step("next_open_version", {"pipeline": last[0], "version": last[1]}, autocommit=True)
-        if place is None:
+        version = yield Step("next_open_version", {"pipeline": last[0], "version": last[1]}, autocommit=True)
+        if version is None:
             return found
-        last = (place[0], place[1])
+        last = (version[0], version[1])
         params = {"pipeline": last[0], "version": last[1]}
         rows = yield Step("open_of_version", params, autocommit=True, literals={"window": MOST_COUNTED})
         found += [OpenCount(*last, definition_hash, number) for definition_hash, number in rows]

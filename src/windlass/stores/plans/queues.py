@@ -65,7 +65,7 @@ def heads(
     ]
     if any_lanes:
         lanes = yield from dialect.waiting_lanes(after, MOST_LANES)
-        after = lanes[-1].place if len(lanes) == MOST_LANES else FIRST_LANE
+        after = lanes[-1].position if len(lanes) == MOST_LANES else FIRST_LANE
         found += [
             Head(lane.queue, level, due, lane.lane)
             for lane in lanes  # the target first: it is known even while the queue is paused

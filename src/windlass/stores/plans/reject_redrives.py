@@ -32,10 +32,10 @@ def redrive(
     new: Sequence[NewSubmission],
     entry: AuditEntry,
     new_queues: Sequence[str],
-    tell: str | None = None,
+    notification: str | None = None,
 ) -> Plan[list[SubmittedExecution]]:
     """Start executions of rejects, whose ids are their sources, and note them. With a conflict nothing is changed."""
-    answers = yield from execution_submissions.submit(dialect, new, new_queues, tell)
+    answers = yield from execution_submissions.submit(dialect, new, new_queues, notification)
     if any(answer.conflict for answer in answers):
         return answers
     marks = [(one.execution.source, answer.id) for one, answer in zip(new, answers, strict=True)]

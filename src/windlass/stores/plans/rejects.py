@@ -226,7 +226,7 @@ def _window(
     size = LARGEST_WINDOW if filters.needs_checks else _size(limit)
     params: dict[str, Any] = {"at": spot.at, "id": spot.id}
     if value is not None:
-        params["word"] = value
+        params["value"] = value
     if lead == "step":
         params["step"] = filters.step
     rows = yield Step(way[lead], params, literals={"window": size})

@@ -56,6 +56,6 @@ def revive(dialect: Dialect, ids: Sequence[str]) -> Plan[int]:
     """
     rows = yield Step("revive_handoffs", {"ids": dialect.ids(sorted(ids))})
     revived = Counter((row[0], row[1]) for row in rows)
-    for place in sorted(revived):
-        yield from handoffs.count(SubscriptionRow(*place, REMOTE), HandoffCount(delayed=revived[place]))
+    for subscription in sorted(revived):
+        yield from handoffs.count(SubscriptionRow(*subscription, REMOTE), HandoffCount(delayed=revived[subscription]))
     return revived.total()

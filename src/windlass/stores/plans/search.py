@@ -37,7 +37,7 @@ class Filters(NamedTuple):
     business_key: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
-    ids_tell_time: bool = True
+    ids_have_times: bool = True
     """Whether ids and creation times come from the same clock; False with a test's own clock."""
     aliases: frozenset[str] = frozenset()
     """Other names of the same target."""
@@ -80,12 +80,12 @@ def find_ids(
         found = yield from find_ids(dialect, filters._replace(tag=None), before, limit, archived=archived)
         stored = (yield from reads.get_many(dialect, found.ids)) if found.ids else []
         return found._replace(ids=[one.job["id"] for one in stored if filters.tag in tags_of(one.job["tags"])])
-    place = before if before is not None else _top(filters)
+    position = before if before is not None else _top(filters)
     bottom = _bottom(filters)
     ids: list[str] = []
     read, window = 0, 1 << max(limit, SMALLEST_WINDOW).bit_length()
     while read < MOST_READ:
-        rows, place, more = yield from _next_rows(filters, place, window, archived=archived)
+        rows, position, more = yield from _next_rows(filters, position, window, archived=archived)
         read += max(len(rows), 1)
         for job, *facts in rows:
             if job < bottom:
@@ -97,7 +97,7 @@ def find_ids(
         if not more:
             return SearchPage(ids, None)
         window = min(window * 2, 4096)
-    return SearchPage(ids, place)
+    return SearchPage(ids, position)
 
 
 def _next_rows(
@@ -142,12 +142,12 @@ def _sources(filters: Filters) -> tuple[str, ...]:
 
 
 def _top(filters: Filters) -> str:
-    if filters.created_before is None or not filters.ids_tell_time:
+    if filters.created_before is None or not filters.ids_have_times:
         return LAST_ID
     return lowest_job_id(micros(filters.created_before) + SKEW_US)
 
 
 def _bottom(filters: Filters) -> str:
-    if filters.created_after is None or not filters.ids_tell_time:
+    if filters.created_after is None or not filters.ids_have_times:
         return ""
     return lowest_job_id(micros(filters.created_after) - SKEW_US)

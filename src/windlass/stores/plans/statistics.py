@@ -52,7 +52,7 @@ def add_up(deltas: Iterable[Delta]) -> list[Delta]:
     sums: dict[tuple[int, str], list[Sequence[int]]] = defaultdict(list)
     for minute, queue, *counts in deltas:
         sums[minute, queue].append(counts)
-    return [(*place, *QueueTotals(*map(sum, zip(*sums[place], strict=True)))) for place in sorted(sums)]
+    return [(*key, *QueueTotals(*map(sum, zip(*sums[key], strict=True)))) for key in sorted(sums)]
 
 
 def forget(dialect: Dialect, minutes: int) -> Plan[bool]:

@@ -62,16 +62,16 @@ def backlog(dialect: Dialect, declared: Sequence[SubscriptionRow] = ()) -> Plan[
     stored |= {(one.publication, one.subscriber): one for one in (yield from all_subscriptions(dialect))}
     last: SubscriberKey = ("", "")
     while True:
-        row = yield Step("next_waiting_place", {"publication": last[0], "subscriber": last[1]}, autocommit=True)
+        row = yield Step("next_waiting_subscription", {"publication": last[0], "subscriber": last[1]}, autocommit=True)
         if row is None:
             break
         last = (row[0], row[1])
         stored.setdefault(last, SubscriptionRow(*last, ""))
     found = []
-    for place in sorted(stored):
-        params = {"publication": place[0], "subscriber": place[1]}
-        row = yield Step("waiting_of_place", params, autocommit=True, literals={"window": MOST_COUNTED})
-        found.append(StoredBacklog(stored[place], row[0], row[1], row[2] or 0, row[3]))
+    for subscription in sorted(stored):
+        params = {"publication": subscription[0], "subscriber": subscription[1]}
+        row = yield Step("waiting_of_subscription", params, autocommit=True, literals={"window": MOST_COUNTED})
+        found.append(StoredBacklog(stored[subscription], row[0], row[1], row[2] or 0, row[3]))
     return found
 
 
@@ -161,7 +161,7 @@ def fold_counts(dialect: Dialect) -> Plan[bool]:
         present = sums.setdefault((publication, subscriber, minute), [0] * len(numbers))
         sums[publication, subscriber, minute] = [a + b for a, b in zip(present, numbers, strict=True)]
     if sums:
-        rows = [(*place, *sums[place]) for place in sorted(sums)]
+        rows = [(*key, *sums[key]) for key in sorted(sums)]
         yield Step("insert_folded_counts", {"rows": json_text(rows)})
     gone = yield Step("drop_old_handoff_counts", {"keep": MINUTES_KEPT}, literals={"chunk": FOLDED_AT_ONCE})
     return len(taken) == FOLDED_AT_ONCE or gone == FOLDED_AT_ONCE

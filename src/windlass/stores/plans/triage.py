@@ -179,7 +179,7 @@ def _window(dialect: Dialect, filters: LetterFilters, spot: Spot, limit: int, wa
         spot = spot._replace(at=filters.after, job_id=FIRST_ID)
     lead, value = filters.lead
     size = LARGEST_WINDOW if filters.needs_checks else _size(limit)
-    rows = yield Step(way[lead], {"at": spot.at, "id": spot.job_id, "word": value}, literals={"window": size})
+    rows = yield Step(way[lead], {"at": spot.at, "id": spot.job_id, "value": value}, literals={"window": size})
     facts = [Facts._make(row) for row in rows]
     fitting = [fact for fact in facts if filters.fits(fact)]
     if filters.tag is not None and fitting:

@@ -61,7 +61,7 @@ class PostgresDialect(Dialect):
 
     # ------------------------------------------------------------------ submission
 
-    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, tell: str | None) -> Plan[None]:
+    def insert_jobs(self, jobs: Sequence[NewJob], *, alone: bool, notification: str | None) -> Plan[None]:
         """Store one row with plain values (a quarter faster), a few with arrays, many with COPY.
 
         The notification is sent in the same statement or transaction.
@@ -69,20 +69,20 @@ class PostgresDialect(Dialect):
         if not jobs:
             return
         if len(jobs) == 1:
-            yield Step("insert_job", {**jobs[0]._asdict(), "notification": tell}, alone=alone)
+            yield Step("insert_job", {**jobs[0]._asdict(), "notification": notification}, alone=alone)
             return
         if len(jobs) < self.copy_from:
-            yield Step("insert_jobs", {**_job_arrays(jobs), "notification": tell}, alone=alone)
+            yield Step("insert_jobs", {**_job_arrays(jobs), "notification": notification}, alone=alone)
             return
         now = (yield Step("store_now"))[0]
         yield Step("copy_jobs", {"texts": _in_chunks(jobs, now, _job_columns)})
         yield Step("copy_hot", {"texts": _in_chunks(jobs, now, _hot_columns)})
-        if tell is not None:
-            yield Step("notify_work", {"notification": tell})
+        if notification is not None:
+            yield Step("notify_work", {"notification": notification})
 
     def insert_keys(self, step: str, keys: Sequence[tuple[str, str]]) -> Plan[int]:
         """Insert all keys with one statement."""
-        count: int = yield Step(step, {"word": texts([key for key, _ in keys]), "id": ids([job for _, job in keys])})
+        count: int = yield Step(step, {"key": texts([key for key, _ in keys]), "id": ids([job for _, job in keys])})
         return count
 
     # ------------------------------------------------------------------ claim
@@ -94,11 +94,11 @@ class PostgresDialect(Dialect):
         walked = -before[-1]
         return [(*row[:-1], walked + row[-1] if row[0] is None else 0) for row in rows]
 
-    def claim(self, request: ClaimRequest, allotted: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
+    def claim(self, request: ClaimRequest, shares: Mapping[QueueLane, Share] | None) -> Plan[Claimed]:
         """Claim from all queues and lanes with one statement."""
-        heads, alone, allotted = request.heads, allotted is None, allotted or {}
+        heads, alone, shares = request.heads, shares is None, shares or {}
         if len(heads) == 1 and not request.others:
-            return (yield from self._claim_level(request, heads[0], allotted.get(heads[0].place), alone=alone))
+            return (yield from self._claim_level(request, heads[0], shares.get(heads[0].queue_lane), alone=alone))
         starts = [head.start or FIRST for head in heads]
         params: dict[str, Any] = {
             "node": request.node,
@@ -112,22 +112,22 @@ class PostgresDialect(Dialect):
             "boost_us": request.boost_us,
             "small": SMALL_PAYLOAD,
         }
-        if allotted:
-            shares = [allotted.get(head.place, ANY_NUMBER) for head in heads]
+        if shares:
+            by_head = [shares.get(head.queue_lane, ANY_NUMBER) for head in heads]
             params["lanes"] = texts([head.lane for head in heads])
-            params["gates"] = texts([share.gate for share in shares])
-            params["permits"] = numbers([share.permits for share in shares])
-            params["holds"] = _holds(allotted)
-        name = "claim_gated" if allotted else "claim"
+            params["gates"] = texts([share.gate for share in by_head])
+            params["permits"] = numbers([share.permits for share in by_head])
+            params["holds"] = _holds(shares)
+        name = "claim_gated" if shares else "claim"
         rows = yield Step(name, params, alone=alone, literals={"chunk": request.chunk})
         _sort(rows, {head.level for head in heads}, request.boost_us)
         return claimed(rows)
 
-    def _claim_level(self, request: ClaimRequest, head: Head, allotted: Share | None, *, alone: bool) -> Plan[Claimed]:
+    def _claim_level(self, request: ClaimRequest, head: Head, share: Share | None, *, alone: bool) -> Plan[Claimed]:
         """Claim from one level of a queue or lane, where nothing has to be merged."""
-        share = allotted or ANY_NUMBER
+        gated, share = share is not None, share or ANY_NUMBER
         wanted = request.wanted if share.permits is None else min(request.wanted, share.permits)
-        chunk = request.chunk if allotted is None else min(request.chunk, at_least(wanted))
+        chunk = min(request.chunk, at_least(wanted)) if gated else request.chunk
         params: dict[str, Any] = {
             "node": request.node,
             "queue": head.queue,
@@ -234,9 +234,9 @@ _by_due = itemgetter(_DUE, 0)
 """Due time and id of a claimed row."""
 
 
-def _holds(allotted: Mapping[QueueLane, Share]) -> str:
+def _holds(shares: Mapping[QueueLane, Share]) -> str:
     """Return the permits that jobs will hold, as a JSON object by queue and lane."""
-    return json_text({f"{queue} {lane or ''}": one.holds for (queue, lane), one in allotted.items() if one.holds})
+    return json_text({f"{queue} {lane or ''}": one.holds for (queue, lane), one in shares.items() if one.holds})
 
 
 def _sort(rows: list[Sequence[Any]], levels: Collection[int], boost_us: int) -> None:

@@ -81,12 +81,12 @@ class SqliteDatabase:
 
     def run(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on the writer thread and wait for its commit."""
-        result: T = self._writer.run(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
+        result: T = self._writer.run(lambda session: _run_plan(plan(self.dialect, *args, **kwargs), session))
         return result
 
     async def arun(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a plan on the writer thread and await its commit."""
-        result: T = await self._writer.arun(lambda session: _play(plan(self.dialect, *args, **kwargs), session))
+        result: T = await self._writer.arun(lambda session: _run_plan(plan(self.dialect, *args, **kwargs), session))
         return result
 
     def read(self, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -222,12 +222,12 @@ class CommitWatch:
 def _read(plan: Plan[T], session: Session) -> T:
     session.connection.execute("BEGIN")
     try:
-        return _play(plan, session)
+        return _run_plan(plan, session)
     finally:
         session.connection.execute("COMMIT")
 
 
-def _play(plan: Plan[T], session: Session) -> T:
+def _run_plan(plan: Plan[T], session: Session) -> T:
     try:
         first = next(plan)
     except StopIteration as stop:

@@ -153,8 +153,8 @@ class WriteLock:
 class Checkpoints:
     """Makes a checkpoint after so many changes; the caller holds the write lock.
 
-    Passive: it never waits for readers, and what they still need is left for the next time. A second connection holds
-    SQLite's own lock meanwhile, so that connections that do not use the lock file do not write during it either.
+    Passive: it never waits for readers; what they still need is written by a later checkpoint. A second connection
+    holds SQLite's own lock meanwhile, so that connections that do not use the lock file do not write during it either.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
@@ -163,7 +163,7 @@ class Checkpoints:
         self._seen = 0
 
     def after_commit(self) -> None:
-        """Make a checkpoint if it is time; if another connection writes, leave it to the next commit."""
+        """Make a checkpoint if it is due; if another connection writes, it is tried again after the next commit."""
         changes = self._connection.total_changes
         if changes - self._seen > CHECKPOINT_CHANGES and self._checkpoint():
             self._seen = changes

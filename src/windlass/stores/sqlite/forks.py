@@ -1,7 +1,7 @@
 """Forks and SQLite: a child gets copies of SQLite's locks, but not the threads that would release them.
 
-So a fork waits until no thread is inside SQLite, and none enters it before the fork is done. Connections of the parent
-are not even closed in the child: that alone would touch the parent's files.
+Therefore a fork waits until no thread uses SQLite, and threads that want to use it wait for the fork. Connections of
+the parent are not even closed in the child: that alone would touch the parent's files.
 """
 
 from __future__ import annotations

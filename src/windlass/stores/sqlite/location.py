@@ -58,7 +58,7 @@ class Location:
         except (FileNotFoundError, NotADirectoryError):
             raise self._lost("was deleted") from None
         except OSError:
-            return  # a folder without search permission tells nothing about the file
+            return  # without search permission on the folder the file cannot be checked
         if found != self._identity:
             raise self._lost("was replaced by another file")
 

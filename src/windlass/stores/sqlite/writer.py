@@ -49,7 +49,7 @@ class Work:
 
 
 class Writer:
-    """Runs work in the order given. Work that fails is undone alone; the rest of its transaction stays.
+    """Runs work in the order given. Work that fails is rolled back alone; the rest of its transaction is kept.
 
     A caller gives up after `LOCK_DEADLINE` if its work has not begun by then, whatever delayed it: work before it, the
     lock file, or SQLite's own lock. The thread itself waits as long as there is work.
@@ -235,7 +235,7 @@ class Writer:
         return works, outcomes
 
     def _attempt(self, session: Session, work: Work) -> tuple[bool, Any]:
-        """Run one piece of work inside the open transaction, undone alone if it fails."""
+        """Run one piece of work inside the open transaction, rolled back alone if it fails."""
         connection = session.connection
         for restart in range(MOST_RESTARTS):
             connection.execute("SAVEPOINT work")
@@ -243,7 +243,7 @@ class Writer:
                 value = work.action(session)
             except Exception as error:
                 if not connection.in_transaction:
-                    raise  # SQLite itself undid everything (disk full): nothing of this transaction is left
+                    raise  # SQLite itself rolled back the whole transaction (disk full)
                 connection.execute("ROLLBACK TO work")
                 connection.execute("RELEASE work")
                 if isinstance(error, RestartPlanError) and restart + 1 < MOST_RESTARTS:
@@ -285,7 +285,7 @@ def translate(location: Location, error: Exception) -> Exception:
             return loss
         return unavailable(location.path, error)
     refused = sqlite3.IntegrityError | sqlite3.DataError | sqlite3.InterfaceError | OverflowError | UnicodeError
-    # A trigger's refusal says nothing about the values, though SQLite reports it as a broken constraint.
+    # A trigger's refusal does not concern the values, though SQLite reports it as a broken constraint.
     by_trigger = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_TRIGGER
     if isinstance(error, refused) and not by_trigger:
         return StoreDataError(str(error))

@@ -115,7 +115,7 @@ class ArchiveContract(StoreContract):
         jobs = ended_jobs(bench, tags=("t",))
         move(bench, list(jobs.values()))
         bench.script("DELETE FROM windlass_archive WHERE status <> 'FAILED'")
-        created = {"created_after": bench.clock.now(), "ids_tell_time": False}
+        created = {"created_after": bench.clock.now(), "ids_have_times": False}
         for filters in (search.Filters(tag="t"), search.Filters(tag="t", **created)):  # type: ignore[arg-type]
             assert pages(bench, filters) == [jobs["failed"]]
 
@@ -217,7 +217,7 @@ def old(bench: Workbench, age_us: int) -> list[str]:
     found: list[str] = []
     after: str | None = archive.FIRST_ID
     while after is not None:
-        part = bench.database.read(archive.old_jobs, age_us, after, 2, ids_tell_time=False)
+        part = bench.database.read(archive.old_jobs, age_us, after, 2, ids_have_times=False)
         found += part.ids
         after = part.next_after
     return found

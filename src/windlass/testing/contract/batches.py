@@ -69,7 +69,7 @@ def counts(bench: Workbench, batch: str) -> GroupCounts:
     """Return what a batch has counted."""
     state = bench.database.read(batches.state, batch)
     assert state is not None
-    return state.counts._replace(told=0)
+    return state.counts._replace(publish_progress=0)
 
 
 class BatchesContract(StoreContract):
@@ -147,7 +147,7 @@ class BatchesContract(StoreContract):
         with pytest.raises(JobStateError, match="the batch is CANCELED"):
             add(bench, batch, 1, seen=3)
         bench.clock.advance(flow_checks.OPERATION_IDLE_US / 1_000_000 + 1)
-        left = bench.database.run(flow_checks.left_behind)
+        left = bench.database.run(flow_checks.find_unfinished)
         assert left == moved.effects.unfinished
         carried = bench.database.run(operations.carry_on, left, FOLLOW_UPS)
         assert (len(carried.ended), carried.effects.unfinished) == (3, Unfinished())
@@ -189,7 +189,7 @@ class BatchesContract(StoreContract):
         finish(bench, [claims[second]])
         load(bench, batch, 2)
         bench.clock.advance(100)
-        old = bench.database.read(archive.old_jobs, 50_000_000, FIRST_ID, 10, ids_tell_time=False)
+        old = bench.database.read(archive.old_jobs, 50_000_000, FIRST_ID, 10, ids_have_times=False)
         assert old.ids == [batch, first, second]
         assert bench.database.run(archive.move, old.ids, 50_000_000).jobs == 3
         assert bench.database.read(batches.state, batch) is None

@@ -16,9 +16,9 @@ from windlass.testing.contract.flow_setup import (
     chain,
     claims_of,
     counts,
+    find_unfinished,
     finish,
     joined,
-    left_behind,
     run_due,
     star,
     status_of,
@@ -93,16 +93,16 @@ class FlowChecksContract(StoreContract):
         """J8.6: not while the process that wrote it goes on with it."""
         _, *followers = star(bench, MANY)
         effects = run_due(bench, fails=True)
-        assert bench.database.run(flow_checks.left_behind) == NOTHING_LEFT
+        assert bench.database.run(flow_checks.find_unfinished) == NOTHING_LEFT
         assert release_missed(bench).found == 0
         bench.clock.advance(flow_checks.OPERATION_IDLE_US / SECOND)
-        assert bench.database.run(flow_checks.left_behind) == NOTHING_LEFT
+        assert bench.database.run(flow_checks.find_unfinished) == NOTHING_LEFT
         bench.clock.advance(0.000_001)
-        left = bench.database.run(flow_checks.left_behind)
+        left = bench.database.run(flow_checks.find_unfinished)
         assert left == effects.unfinished
         carried_on(bench, effects._replace(unfinished=left))
         assert statuses(bench, followers) == {S.CANCELED: MANY}
-        assert left_behind(bench) == NOTHING_LEFT
+        assert find_unfinished(bench) == NOTHING_LEFT
 
 
 def finish_as_of_old(bench: Workbench, claim: Claim, *, fails: bool = False) -> None:

@@ -205,7 +205,7 @@ def assert_counted(bench: Workbench, group: str) -> None:
     """Assert that a group counts exactly the members that have ended, and that nothing is left to be counted."""
     _, succeeded_, failed, really_succeeded, really_failed = _recount(bench, group)
     assert (succeeded_, failed) == (really_succeeded, really_failed)
-    assert left_behind(bench) == NOTHING_LEFT
+    assert find_unfinished(bench) == NOTHING_LEFT
 
 
 def _recount(bench: Workbench, group: str) -> Sequence[int]:
@@ -217,10 +217,10 @@ def _recount(bench: Workbench, group: str) -> Sequence[int]:
     return bench.database.run(plan)
 
 
-def left_behind(bench: Workbench) -> Unfinished:
+def find_unfinished(bench: Workbench) -> Unfinished:
     """Return everything that is noted or begun and not carried out, however long ago."""
     bench.clock.advance(flow_checks.OPERATION_IDLE_US / 1_000_000 + 1)
-    return bench.database.run(flow_checks.left_behind)
+    return bench.database.run(flow_checks.find_unfinished)
 
 
 def canceled_by(bench: Workbench, job_id: str) -> tuple[str | None, str | None]:

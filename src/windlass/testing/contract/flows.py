@@ -24,8 +24,8 @@ from windlass.testing.contract.flow_setup import (
     chain,
     claims_of,
     due_times,
+    find_unfinished,
     finish,
-    left_behind,
     run_due,
     star,
     status_of,
@@ -107,11 +107,11 @@ class FlowsContract(StoreContract):
         head, *followers = star(bench, MANY)
         effects = run_due(bench)
         assert len(effects.unfinished.operations) == 1
-        assert left_behind(bench) == effects.unfinished
+        assert find_unfinished(bench) == effects.unfinished
         released = len(due_times(bench, followers))
         assert flows.MOST_ROWS <= released < MANY
         _, rounds = carried_on(bench, effects)
-        assert (len(due_times(bench, followers)), rounds, left_behind(bench)) == (MANY, 1, NOTHING_LEFT)
+        assert (len(due_times(bench, followers)), rounds, find_unfinished(bench)) == (MANY, 1, NOTHING_LEFT)
         assert sorted(claims_of(bench)) == followers
         assert status_of(bench, head) is S.SUCCEEDED
 
@@ -184,11 +184,11 @@ class FlowsContract(StoreContract):
         head, *followers = star(bench, MANY) if shape == "star" else chain(bench, 1 + MANY)
         effects = run_due(bench, fails=True)
         assert (len(effects.canceled), len(effects.unfinished.operations)) == (flows.MOST_ROWS, 1)
-        assert left_behind(bench) == effects.unfinished
+        assert find_unfinished(bench) == effects.unfinished
         assert claims_of(bench) == {}
         rest, rounds = carried_on(bench, effects)
         canceled = [ended.job_id for ended in (*effects.canceled, *rest.canceled)]
-        assert (sorted(canceled), rounds, left_behind(bench)) == (sorted(followers), 1, NOTHING_LEFT)
+        assert (sorted(canceled), rounds, find_unfinished(bench)) == (sorted(followers), 1, NOTHING_LEFT)
         assert statuses(bench, followers) == {S.CANCELED: MANY}
         assert canceled_by(bench, followers[-1]) == (UPSTREAM_FAILED, head)
 

@@ -39,9 +39,9 @@ class KeysContract(StoreContract):
     def test_an_idempotency_key_given_twice_in_one_call_makes_one_job(self, bench: Workbench) -> None:
         """J1.4: within a unit, and across the units of one transaction."""
         jobs = [new_job(idempotency_key="pay-7") for _ in range(3)]
-        placed, later = bench.submit(jobs[:2], jobs[2:])
+        submitted, later = bench.submit(jobs[:2], jobs[2:])
         first = jobs[0].id
-        assert placed == [SubmittedJob(first), SubmittedJob(first, duplicate=True)]
+        assert submitted == [SubmittedJob(first), SubmittedJob(first, duplicate=True)]
         assert later == [SubmittedJob(first, duplicate=True)]
         assert [claim.job_id for claim in bench.claim()] == [first]
 
@@ -104,8 +104,8 @@ class KeysContract(StoreContract):
         """J1.5: within one transaction each replacement sees the one before it."""
         (old,) = bench.put(business_key="order:7")
         first, second = (new_job(business_key="order:7", on_conflict="replace") for _ in range(2))
-        placed, again = SubmittedJob(first.id, supersedes=old), SubmittedJob(second.id, supersedes=first.id)
-        assert bench.submit([first], [second]) == [[placed], [again]]
+        submitted, again = SubmittedJob(first.id, supersedes=old), SubmittedJob(second.id, supersedes=first.id)
+        assert bench.submit([first], [second]) == [[submitted], [again]]
         assert bench.job(old).superseded_by == UUID(first.id)
         assert bench.job(first.id).superseded_by == UUID(second.id)
         assert bench.holder("order:7") == Holder(second.id, "PENDING")

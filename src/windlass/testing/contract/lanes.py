@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from windlass.domain.clock import from_micros
-from windlass.domain.lanes import left_to_others
+from windlass.domain.lanes import passed_over_lane
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import passed_over
 from windlass.stores.plans import unknown_targets
@@ -16,7 +16,7 @@ from windlass.testing.contract.workbench import NODE, SECOND, StoreContract, Wor
 
 DAY = 86_400
 UNKNOWN_TARGET = "shop.next:refund"
-LANE = left_to_others(None, UNKNOWN_TARGET)
+LANE = passed_over_lane(None, UNKNOWN_TARGET)
 
 
 def _knows_old(target: str) -> bool:
@@ -116,7 +116,7 @@ class LanesContract(StoreContract):
         (known,) = self._passed_over(bench)
         (other,) = bench.put(target="shop:other")
         (claim,) = bench.claim_all(knows=_knows_old).claims
-        assert bench.apply(passed_over(claim, bench.times(), left_to_others(None, "shop:other"))) == [True]
+        assert bench.apply(passed_over(claim, bench.times(), passed_over_lane(None, "shop:other"))) == [True]
         bench.clock.advance(DAY)
         bench.database.run(unknown_targets.targets_known, {UNKNOWN_TARGET})
         assert self._fail_unknown(bench) == [(other, "shop:other")]

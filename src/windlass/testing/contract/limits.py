@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windlass.domain.lanes import QUEUE, RESOURCE, left_to_others
+from windlass.domain.lanes import QUEUE, RESOURCE, passed_over_lane
 from windlass.domain.transition import passed_over
 from windlass.stores.plans import moves, permits
 from windlass.testing.contract.gate_setup import STRIPE, GatedContract
@@ -77,7 +77,7 @@ class LimitsContract(GatedContract):
         self._resource(bench, cap=1)
         bench.put(2, lane=STRIPE)
         (claim,) = bench.claim()
-        assert bench.apply(passed_over(claim, bench.times(), left_to_others(claim.lane, claim.target))) == [True]
+        assert bench.apply(passed_over(claim, bench.times(), passed_over_lane(claim.lane, claim.target))) == [True]
         assert len(bench.claim()) == 1
         assert bench.claim() == []
 

@@ -52,11 +52,11 @@ class OrderContract(GatedContract):
     def test_equal_priorities_come_by_due_time_across_lanes_and_queues(self, bench: Workbench) -> None:
         """J3.1, J3.4: then by id, although half of them wait behind a limit."""
         self._resource(bench, cap=100)
-        places = [("default", None), ("default", STRIPE), ("mail", ACME), ("mail", GATEWAY), ("mail", None)]
+        lanes = [("default", None), ("default", STRIPE), ("mail", ACME), ("mail", GATEWAY), ("mail", None)]
         due = bench.clock.micros() - SECOND
         ids = [
             bench.put(queue=queue, lane=lane, due_at=due + nth // 10)[0]  # ten of each due time
-            for nth, (queue, lane) in enumerate(places * 6)
+            for nth, (queue, lane) in enumerate(lanes * 6)
         ]
         assert [claim.job_id for _ in range(10) for claim in bench.claim(3)] == ids
 

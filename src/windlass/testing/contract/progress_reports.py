@@ -22,9 +22,9 @@ class ProgressReportsContract(StoreContract):
         """J4.4: with its message and time."""
         claim = bench.claimed_job()
         assert bench.job(claim.job_id).progress is None
-        _say(bench, claim, 1, total=10)
+        _report(bench, claim, 1, total=10)
         bench.clock.advance(1)
-        _say(bench, claim, 2.5, total=10, message="at it")
+        _report(bench, claim, 2.5, total=10, message="at it")
         assert bench.job(claim.job_id).progress == Progress(
             done=2.5, total=10, message="at it", at=bench.clock.now(), percent=25.0
         )
@@ -33,7 +33,7 @@ class ProgressReportsContract(StoreContract):
         """J4.1: the job's own rows are not touched, so the claim's outcome is still its own."""
         claim = bench.claimed_job()
         before = bench.job(claim.job_id)
-        _say(bench, claim, 1)
+        _report(bench, claim, 1)
         bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         assert replace(bench.job(claim.job_id), progress=None) == before
         assert bench.succeed(claim)
@@ -42,25 +42,25 @@ class ProgressReportsContract(StoreContract):
     def test_a_lost_claim_writes_no_reports(self, bench: Workbench) -> None:
         """J4.4: neither before the next attempt has reported, nor after."""
         stale = bench.claimed_job()
-        _say(bench, stale, 8)
+        _report(bench, stale, 8)
         bench.retry(stale)
         assert _done(bench, stale) is None, "it starts over"
         (claim,) = bench.claim()
-        _say(bench, stale, 9)
+        _report(bench, stale, 9)
         assert _done(bench, stale) is None
-        _say(bench, claim, 1)
-        _say(bench, stale, 10)
+        _report(bench, claim, 1)
+        _report(bench, stale, 10)
         assert _done(bench, stale) == 1
 
     def test_an_ended_job_keeps_its_reports(self, bench: Workbench) -> None:
         """J4.4: and takes no more."""
         won, lost = bench.claimed_job(), bench.claimed_job()
         for claim in (won, lost):
-            _say(bench, claim, 3, total=4)
+            _report(bench, claim, 3, total=4)
         bench.succeed(won)
         bench.fail(lost)
         for claim in (won, lost):
-            _say(bench, claim, 4, total=4)
+            _report(bench, claim, 4, total=4)
             assert _done(bench, claim) == 3
 
     def test_progress_of_many_jobs_is_saved_at_once(self, bench: Workbench) -> None:
@@ -109,7 +109,7 @@ class ProgressReportsContract(StoreContract):
     def test_the_archive_keeps_the_progress_and_drops_the_lines(self, bench: Workbench) -> None:
         """J4.4: an archived job is one row."""
         claim = bench.claimed_job()
-        _say(bench, claim, 3)
+        _report(bench, claim, 3)
         bench.database.run(progress_reports.save, ReportBatch([], [_line(claim, 1)]))
         bench.succeed(claim)
         assert bench.database.run(archive.move, [claim.job_id]).jobs == 1
@@ -122,7 +122,7 @@ def _progress(bench: Workbench, claim: Claim, done: float, **changes: Any) -> Pr
     return row._replace(**changes)
 
 
-def _say(bench: Workbench, claim: Claim, done: float, **changes: Any) -> None:
+def _report(bench: Workbench, claim: Claim, done: float, **changes: Any) -> None:
     bench.database.run(progress_reports.save, ReportBatch([_progress(bench, claim, done, **changes)], []))
 
 

@@ -165,8 +165,8 @@ class PublicationsContract(StoreContract):
 
     def look(self, bench: Workbench) -> handoff_backlog.BacklogLook:
         """Return what waits for billing."""
-        place = (INVOICES, "billing")
-        return bench.database.read(handoff_backlog.look, [place])[place]
+        subscription = (INVOICES, "billing")
+        return bench.database.read(handoff_backlog.look, [subscription])[subscription]
 
     def due(self, bench: Workbench) -> list[handoff_backlog.WaitingHandoff]:
         """Return what is due for billing."""

@@ -78,8 +78,8 @@ class SubmissionContract(StoreContract):
     def test_ids_are_the_clients_and_their_order_is_the_order_of_a_bulk_enqueue(self, bench: Workbench) -> None:
         """J1.2: ids are made by the client, so the order in which they were made is the order of equal jobs."""
         ids = new_job_ids(MANY)
-        (placed,) = bench.submit([new_job(id=job_id) for job_id in ids])
-        assert placed == [SubmittedJob(job_id) for job_id in ids]
+        (submitted,) = bench.submit([new_job(id=job_id) for job_id in ids])
+        assert submitted == [SubmittedJob(job_id) for job_id in ids]
         assert [claim.job_id for claim in bench.claim()] == ids
 
     @pytest.mark.parametrize("copies", [1, MANY])
@@ -152,8 +152,8 @@ class SubmissionContract(StoreContract):
         """J1.5: what is refused is undone alone, also when it shares a commit."""
         good = [new_job() for _ in range(5)]
         actions = [partial(bench.submit_one, job) for job in good]
-        *placed, refused = at_once(*actions, partial(_refused, bench, new_job(args="\udc80")))
-        assert placed == [SubmittedJob(job.id) for job in good]
+        *submitted, refused = at_once(*actions, partial(_refused, bench, new_job(args="\udc80")))
+        assert submitted == [SubmittedJob(job.id) for job in good]
         assert refused
         assert {claim.job_id for claim in bench.claim()} == {job.id for job in good}
 

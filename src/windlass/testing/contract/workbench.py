@@ -67,8 +67,8 @@ class Workbench:
     def put(self, count: int = 1, **changes: Any) -> list[str]:
         """Store jobs; return their ids."""
         made = [new_job(**changes) for _ in range(count)]
-        (placed,) = self.submit(made)
-        assert placed == [SubmittedJob(job.id) for job in made]
+        (submitted,) = self.submit(made)
+        assert submitted == [SubmittedJob(job.id) for job in made]
         return [job.id for job in made]
 
     # ------------------------------------------------------------------ claiming

@@ -79,7 +79,7 @@ ORDER BY l.created_at, l.job_id LIMIT {window}
 SELECT j.id, j.tags FROM windlass_job j WHERE j.id {in_ids} AND j.tags IS NOT NULL
 
 -- name: forget_tags :count
-DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT word, id FROM {keys} k)
+DELETE FROM windlass_job_tag WHERE (tag, job_id) IN (SELECT key, id FROM {keys} k)
 
 -- The outer conditions matter if another transaction increments the row at the same time: PostgreSQL checks them again after it has
 -- waited for the lock, but does not repeat the subquery.

@@ -38,7 +38,7 @@ RETURNING windlass_hot.queue, windlass_hot.priority
 -- name: passed_by :table
 parent_id id, follows integer, cause id, reason text
 
--- Looked up for each follower: for a join, or a condition on the follower, SQLite reads the whole table to make a filter.
+-- Looked up for each follower: for a join, or a condition on the follower, SQLite would build a filter from the whole table.
 -- name: unreleased :fragment
 coalesce((SELECT CASE WHEN h.due IS NULL THEN 1 ELSE 0 END FROM windlass_hot h WHERE h.id = f.job_id), 0)
 
@@ -99,7 +99,7 @@ SELECT job_id, parent_id FROM windlass_flow WHERE job_id {in_ids} AND follows = 
 -- name: guarded_of_parents :rows
 SELECT job_id FROM windlass_flow WHERE parent_id {in_ids} AND follows = 6 ORDER BY coalesce(job_id, job_id)
 
--- A follower that has not started goes back to where it was before its parent ended without a decision.
+-- A follower that has not started waits again, as before its parent ended without a decision.
 -- name: recall_guarded :rows
 UPDATE windlass_hot SET due = NULL
 WHERE id {in_ids} AND due IS NOT NULL AND attempts = 0 AND status IN ('PENDING', 'PAUSED', 'WAITING') RETURNING id
@@ -116,7 +116,7 @@ WHERE id {in_ids} RETURNING id, canceled_by
 -- name: counted_members :table
 id id, succeeded integer, failed integer
 
--- Here there is one writer. PostgreSQL has other ways.
+-- SQLite has one writer. PostgreSQL overrides this statement.
 -- name: count_members :rows
 WITH clock AS MATERIALIZED (SELECT {now} AS now)
 UPDATE windlass_group SET succeeded = windlass_group.succeeded + c.succeeded, failed = windlass_group.failed + c.failed, touched_at = k.now,
@@ -125,7 +125,8 @@ FROM {counted_members} c CROSS JOIN clock k WHERE {windlass_group.id = c.id}
 RETURNING windlass_group.id, windlass_group.total, windlass_group.succeeded, windlass_group.failed, windlass_group.kind,
     windlass_group.loaded, CASE WHEN windlass_group.told_at < 0 THEN 1 ELSE 0 END
 
--- What a group did not choose stays: all of its members had succeeded. A job that is started over chooses anew.
+-- Followers that a group did not choose stay canceled: all of its members had succeeded. A job that is started over decides about its
+-- branches again.
 -- name: revivable :rows
 SELECT d.id, d.queue, j.priority, d.target, j.correlation_id, j.business_key, f.group_id, {d_unsignaled}
 FROM windlass_done d JOIN windlass_job j ON {j.id = d.id} JOIN windlass_flow f ON {f.job_id = d.id}
@@ -163,7 +164,7 @@ UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id I
 SELECT DISTINCT coalesce(g.id, g.id) FROM windlass_flow f JOIN windlass_group g ON {g.flow_id = f.flow_id} WHERE f.job_id {in_ids}
 UNION SELECT j.batch_id FROM windlass_job j WHERE j.id {in_ids} AND j.batch_id IS NOT NULL
 
--- Operations: what is left of a cascade or a release.
+-- Operations: the rest of a cascade or a release.
 
 -- name: save_operation :count
 INSERT INTO windlass_operation (id, kind, detail, touched_at) VALUES (:id, :kind, :detail, {now})
@@ -198,7 +199,7 @@ SELECT DISTINCT group_id FROM windlass_group_delta LIMIT {most}
 -- name: flow_window :row
 SELECT job_id FROM windlass_flow WHERE job_id > :after ORDER BY job_id LIMIT 1 OFFSET {window}
 
--- What a retry is reviving in several transactions waits for a parent that has failed until the last of them.
+-- Jobs that a retry revives in several transactions wait for a failed parent until the last of these is committed.
 -- name: not_revived_now :fragment
 NOT EXISTS (SELECT 1 FROM windlass_operation o WHERE o.id = f.flow_id AND o.kind = 'revive' AND o.touched_at >= {now} - :idle_us)
 
@@ -251,7 +252,7 @@ SELECT id, status, target, queue, result FROM windlass_done WHERE id {in_ids}
 -- name: members_of_groups :rows
 SELECT f.group_id, f.job_id FROM windlass_flow f WHERE f.group_id {in_ids} ORDER BY f.group_id, f.job_id
 
--- The picture.
+-- The graph of a flow.
 
 -- Every job of the flow of one of its jobs. What a job calls is stored beside its state, too.
 -- name: flow_nodes :rows

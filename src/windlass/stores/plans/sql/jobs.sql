@@ -5,7 +5,7 @@
 {new_job_types}
 
 -- name: keys :table
-word text, id id
+key text, id id
 
 -- In the order of `row_of` in transition_rows.py.
 -- name: transitions :table
@@ -30,13 +30,13 @@ SELECT id, queue, target, lane, 'PENDING', priority, coalesce(due_at, {now} + de
     coalesce(expires_at, {now} + expires_us)
 
 -- name: insert_tags :count
-INSERT INTO windlass_job_tag (tag, job_id) SELECT word, id FROM {keys} k
+INSERT INTO windlass_job_tag (tag, job_id) SELECT key, id FROM {keys} k
 
 -- name: find_keys :rows
 SELECT idempotency_key, job_id FROM windlass_key WHERE idempotency_key {in_names}
 
 -- name: insert_keys :count
-INSERT INTO windlass_key (idempotency_key, job_id) SELECT word, id FROM {keys} k WHERE true
+INSERT INTO windlass_key (idempotency_key, job_id) SELECT key, id FROM {keys} k WHERE true
 ON CONFLICT (idempotency_key) DO NOTHING
 
 -- name: find_holders :rows
@@ -45,7 +45,7 @@ FROM windlass_live_key k LEFT JOIN windlass_hot h ON {h.id = k.holder_id}
 WHERE k.business_key {in_names}
 
 -- name: insert_live_keys :count
-INSERT INTO windlass_live_key (business_key, holder_id) SELECT word, id FROM {keys} k WHERE true
+INSERT INTO windlass_live_key (business_key, holder_id) SELECT key, id FROM {keys} k WHERE true
 ON CONFLICT (business_key) DO NOTHING
 
 -- name: delete_live_key :count
@@ -78,7 +78,7 @@ UPDATE windlass_hot SET status = 'RUNNING', node = :node, picked_at = {now}, fen
 WHERE id {in_ids}
 
 -- The ids of jobs just claimed or ended are joined as a table, in that order: with {in_ids} SQLite would sort them first.
--- Payloads come along where they are small.
+-- Small payloads are returned with their claims.
 -- name: claimed_rows :rows
 SELECT h.id, {h.claim_columns}, {j.payload_columns}
 FROM {ids} i CROSS JOIN windlass_hot h LEFT JOIN windlass_job j ON j.id = i.id
@@ -88,7 +88,7 @@ WHERE h.id = i.id
 -- name: claims_of_node :rows
 SELECT id, {claim_columns} FROM windlass_hot WHERE node = :node AND status = 'RUNNING'
 
--- Of a job whose id is known, in a form that keeps the planner from the index of all that run.
+-- For a job whose id is known: this form prevents the planner from using the index of all running jobs.
 -- name: h_runs :fragment
 coalesce(h.status, '') = 'RUNNING'
 

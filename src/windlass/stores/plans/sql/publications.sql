@@ -98,12 +98,12 @@ FROM {refused_rows} r WHERE {windlass_handoff.id = r.id} AND {still_waits}
 UPDATE windlass_handoff SET due = {now} WHERE id {in_ids} AND {still_waits}
 
 -- The next subscription that has waiting hand-offs: one index lookup, however many hand-offs each has.
--- name: next_waiting_place :row
+-- name: next_waiting_subscription :row
 SELECT h.publication, h.subscriber FROM windlass_handoff h
 WHERE h.status = 'WAITING' AND (h.publication, h.subscriber) > (:publication, :subscriber)
 ORDER BY h.publication, h.subscriber LIMIT 1
 
--- name: waiting_of_place :row
+-- name: waiting_of_subscription :row
 SELECT count(*), min(w.created_at), sum(CASE WHEN w.reason IS NOT NULL THEN 1 ELSE 0 END), {now} FROM (
     SELECT h.created_at, h.reason FROM windlass_handoff h
     WHERE h.status = 'WAITING' AND h.publication = :publication AND h.subscriber = :subscriber

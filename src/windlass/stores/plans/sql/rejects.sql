@@ -24,43 +24,43 @@ SELECT id, at, tenant, pipeline, step_name, fingerprint, error_class, execution_
 {reject_facts} WHERE true {older_rejects}
 
 -- name: older_rejects_of_fingerprint :rows
-{reject_facts} WHERE fingerprint = :word {older_rejects}
+{reject_facts} WHERE fingerprint = :value {older_rejects}
 
 -- name: older_rejects_of_execution :rows
-{reject_facts} WHERE execution_id = :word {older_rejects}
+{reject_facts} WHERE execution_id = :value {older_rejects}
 
 -- name: older_rejects_of_step :rows
-{reject_facts} WHERE pipeline = :word AND step_name = :step {older_rejects}
+{reject_facts} WHERE pipeline = :value AND step_name = :step {older_rejects}
 
 -- name: older_rejects_of_error_class :rows
-{reject_facts} WHERE error_class = :word {older_rejects}
+{reject_facts} WHERE error_class = :value {older_rejects}
 
 -- name: older_rejects_of_pipeline :rows
-{reject_facts} WHERE pipeline = :word {older_rejects}
+{reject_facts} WHERE pipeline = :value {older_rejects}
 
 -- name: older_rejects_of_tenant :rows
-{reject_facts} WHERE tenant = :word {older_rejects}
+{reject_facts} WHERE tenant = :value {older_rejects}
 
 -- name: newer_rejects_of_any :rows
 {reject_facts} WHERE true {newer_rejects}
 
 -- name: newer_rejects_of_fingerprint :rows
-{reject_facts} WHERE fingerprint = :word {newer_rejects}
+{reject_facts} WHERE fingerprint = :value {newer_rejects}
 
 -- name: newer_rejects_of_execution :rows
-{reject_facts} WHERE execution_id = :word {newer_rejects}
+{reject_facts} WHERE execution_id = :value {newer_rejects}
 
 -- name: newer_rejects_of_step :rows
-{reject_facts} WHERE pipeline = :word AND step_name = :step {newer_rejects}
+{reject_facts} WHERE pipeline = :value AND step_name = :step {newer_rejects}
 
 -- name: newer_rejects_of_error_class :rows
-{reject_facts} WHERE error_class = :word {newer_rejects}
+{reject_facts} WHERE error_class = :value {newer_rejects}
 
 -- name: newer_rejects_of_pipeline :rows
-{reject_facts} WHERE pipeline = :word {newer_rejects}
+{reject_facts} WHERE pipeline = :value {newer_rejects}
 
 -- name: newer_rejects_of_tenant :rows
-{reject_facts} WHERE tenant = :word {newer_rejects}
+{reject_facts} WHERE tenant = :value {newer_rejects}
 
 -- name: get_rejects :rows
 SELECT r.id, r.execution_id, r.step, r.item, r.tenant, r.pipeline, r.step_name, r.fingerprint, r.error_class, r.envelope, r.payload,

@@ -63,7 +63,7 @@ ON CONFLICT (id) DO UPDATE SET origin = excluded.origin, state = excluded.state,
     definition = excluded.definition, next_at = excluded.next_at, changed_at = excluded.changed_at
 
 -- name: insert_schedule_keys :count
-INSERT INTO windlass_live_key (business_key, holder_id, holder_kind) SELECT word, id, 'schedule' FROM {keys} k WHERE true
+INSERT INTO windlass_live_key (business_key, holder_id, holder_kind) SELECT key, id, 'schedule' FROM {keys} k WHERE true
 ON CONFLICT (business_key) DO NOTHING
 
 -- ---------------------------------------------------------------------- steering

@@ -14,43 +14,43 @@ SELECT job_id, created_at, fingerprint, target, error_class, reason, queue, kind
 {letter_facts} WHERE true {older_letters}
 
 -- name: older_of_fingerprint :rows
-{letter_facts} WHERE fingerprint = :word {older_letters}
+{letter_facts} WHERE fingerprint = :value {older_letters}
 
 -- name: older_of_target :rows
-{letter_facts} WHERE target = :word {older_letters}
+{letter_facts} WHERE target = :value {older_letters}
 
 -- name: older_of_queue :rows
-{letter_facts} WHERE queue = :word {older_letters}
+{letter_facts} WHERE queue = :value {older_letters}
 
 -- name: older_of_error_class :rows
-{letter_facts} WHERE error_class = :word {older_letters}
+{letter_facts} WHERE error_class = :value {older_letters}
 
 -- name: older_of_reason :rows
-{letter_facts} WHERE reason = :word {older_letters}
+{letter_facts} WHERE reason = :value {older_letters}
 
 -- name: older_of_kind :rows
-{letter_facts} WHERE kind = :word {older_letters}
+{letter_facts} WHERE kind = :value {older_letters}
 
 -- name: newer_of_any :rows
 {letter_facts} WHERE true {newer_letters}
 
 -- name: newer_of_fingerprint :rows
-{letter_facts} WHERE fingerprint = :word {newer_letters}
+{letter_facts} WHERE fingerprint = :value {newer_letters}
 
 -- name: newer_of_target :rows
-{letter_facts} WHERE target = :word {newer_letters}
+{letter_facts} WHERE target = :value {newer_letters}
 
 -- name: newer_of_queue :rows
-{letter_facts} WHERE queue = :word {newer_letters}
+{letter_facts} WHERE queue = :value {newer_letters}
 
 -- name: newer_of_error_class :rows
-{letter_facts} WHERE error_class = :word {newer_letters}
+{letter_facts} WHERE error_class = :value {newer_letters}
 
 -- name: newer_of_reason :rows
-{letter_facts} WHERE reason = :word {newer_letters}
+{letter_facts} WHERE reason = :value {newer_letters}
 
 -- name: newer_of_kind :rows
-{letter_facts} WHERE kind = :word {newer_letters}
+{letter_facts} WHERE kind = :value {newer_letters}
 
 -- name: with_tag :rows
 SELECT t.job_id FROM windlass_job_tag t WHERE t.tag = :tag AND t.job_id {in_ids}

@@ -46,8 +46,8 @@ UPDATE windlass_hot SET due = coalesce(
 )
 WHERE id {in_ids} AND due IS NULL RETURNING id, queue, priority
 
--- Counts under the group's lock if that is free, and else leaves a row in windlass_group_delta: a flush never waits for another one. The
--- last column is 0 for a group that was left so; `settle` counts it after the commit.
+-- Counts under the group's lock if that is free, and else stores a row in windlass_group_delta: a flush never waits for another one. The
+-- last column is 0 for a group whose count was stored so; `settle` counts it after the commit.
 -- name: count_members :rows
 WITH counted AS MATERIALIZED (
     SELECT id, succeeded, failed FROM {counted_members} m
@@ -64,14 +64,14 @@ WITH counted AS MATERIALIZED (
             UNION ALL SELECT n.group_id, n.succeeded, n.failed FROM noted n
         ) a GROUP BY a.id
     ) s WHERE {g.id = s.id}
-    RETURNING g.id, g.total, g.succeeded, g.failed, g.kind, g.loaded, CASE WHEN g.told_at < 0 THEN 1 ELSE 0 END AS told
+    RETURNING g.id, g.total, g.succeeded, g.failed, g.kind, g.loaded, CASE WHEN g.told_at < 0 THEN 1 ELSE 0 END AS publish_progress
 ), owed AS (
     INSERT INTO windlass_group_delta (group_id, succeeded, failed)
     SELECT c.id, c.succeeded, c.failed FROM counted c
     WHERE NOT EXISTS (SELECT 1 FROM mine m WHERE m.id = c.id) AND (SELECT 1 FROM windlass_group g WHERE g.id = c.id) = 1
     RETURNING group_id
 )
-SELECT id, total, succeeded, failed, kind, loaded, told, 1 FROM updated
+SELECT id, total, succeeded, failed, kind, loaded, publish_progress, 1 FROM updated
 UNION ALL SELECT group_id, 0, 0, 0, 0, 0, 0, 0 FROM owed
 
 -- name: lock_groups :rows

@@ -21,4 +21,4 @@ DELETE FROM windlass_dead_letter_group WHERE count <= 0 AND ctid = ANY(ARRAY(
     WHERE count <= 0 AND last_at <= {now} - :older_than_us ORDER BY count, fingerprint LIMIT {window}))
 
 -- name: forget_tags :count
-DELETE FROM windlass_job_tag t USING {keys} k WHERE {t.tag = k.word} AND t.job_id = k.id
+DELETE FROM windlass_job_tag t USING {keys} k WHERE {t.tag = k.key} AND t.job_id = k.id

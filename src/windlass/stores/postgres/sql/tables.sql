@@ -44,7 +44,7 @@ double precision
 {new_job_types}
 
 -- name: keys :arrays
-word text, id id
+key text, id id
 
 -- name: gate_rows :arrays
 name text, change integer, taken text
