@@ -80,9 +80,8 @@ class Moves(Client):
         yield from self._authorization.check("retry_many")
         if dry_run:
             return len((yield from self._access.read(found_jobs.failed_ids, *wanted)))
-        moved = yield from commits.revive(
-            self._access, self._job_verbs.publisher, found_jobs.retry_found, *wanted, self._follow_ups
-        )
+        run_by = (self._access, self._job_verbs.publisher, self._follow_ups)
+        moved = yield from commits.revive(*run_by, found_jobs.retry_found, *wanted, self._follow_ups)
         return (yield from self._job_verbs.publish(moved))
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:

@@ -29,14 +29,14 @@ class FlowChecks(Duty):
             carried = await self._lease.run(operations.carry_on, left, self._follow_ups)
             self._publish(*carried)
             logger.info("finished work on %d groups and %d operations of flows", len(left.groups), len(left.operations))
-        missed = await self._lease.run(flow_checks.release_missed, self._followers_after)
+        missed = await self._lease.run(flow_checks.release_missed, self._followers_after, self._follow_ups)
         self._followers_after = missed.next_after
         self._publish((), missed.effects)
         if missed.found:
             logger.warning(
                 "followers of %d ended jobs and groups were still waiting; they are decided now", missed.found
             )
-        stalled = await self._lease.run(flow_checks.recount, self._groups_after)
+        stalled = await self._lease.run(flow_checks.recount, self._groups_after, self._follow_ups)
         self._groups_after = stalled.next_after
         self._publish((), stalled.effects)
         if stalled.found:

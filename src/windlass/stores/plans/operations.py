@@ -63,7 +63,7 @@ def carry_on(dialect: Dialect, unfinished: Unfinished, follow_ups: FollowUps) ->
     others = Unfinished(unfinished.groups, frozenset(kinds) - set(on_children))
     carried = Carried()
     if others:
-        carried = Carried((), (yield from flows.carry_on(dialect, others)))
+        carried = Carried((), (yield from flows.carry_on(dialect, others, follow_ups)))
     for operation in on_children:
         part = yield from _carry_on_children(dialect, operation, follow_ups)
         carried = Carried([*carried.ended, *part.ended], carried.effects | part.effects)
@@ -148,7 +148,7 @@ def _close(part: Part) -> Plan[Effects]:
 def _end_revival(part: Part) -> Plan[Effects]:
     loaded = {"id": part.batch_id, "before": LoadState.REVIVING.value, "loaded": LoadState.DONE.value}
     yield Step("set_loaded", loaded)
-    return (yield from flows.carry_on(part.dialect, Unfinished(frozenset({part.batch_id}))))
+    return (yield from flows.carry_on(part.dialect, Unfinished(frozenset({part.batch_id})), part.follow_ups))
 
 
 def _nothing(part: Part) -> Plan[Effects]:
