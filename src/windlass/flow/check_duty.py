@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from windlass import loggers
+from windlass.domain.identity import FIRST_ID
 from windlass.feature import NodeTools
 from windlass.runtime.duty import Duty
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plans import flow_checks, operations
-from windlass.stores.plans.flow_rows import FIRST_ID
 
 logger = loggers.logger("windlass.flows")
 

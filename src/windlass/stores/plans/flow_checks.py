@@ -11,12 +11,13 @@ from typing import Final, NamedTuple
 from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.dependencies import ALL, EndedStep, MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Unfinished
+from windlass.domain.identity import FIRST_ID, LAST_ID
 from windlass.domain.states import JobStatus
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, end_canceled
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flows
-from windlass.stores.plans.flow_rows import FIRST_ID, parents_of
+from windlass.stores.plans.flow_rows import parents_of
 
 WINDOW: Final = 5_000
 """Number of jobs of flows that one pass checks."""
@@ -27,7 +28,6 @@ MOST_RECOUNTED: Final = 10
 OPERATION_IDLE_US: Final = 10_000_000
 """An operation that was not touched for so long has lost the process that carried it out."""
 GROUP_IDLE_US: Final = 600_000_000
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 _ENDS: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})

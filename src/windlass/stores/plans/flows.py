@@ -30,7 +30,7 @@ from windlass.domain.dependencies import (
     reason_for,
 )
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
-from windlass.domain.identity import new_job_id
+from windlass.domain.identity import FIRST_ID, new_job_id
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
@@ -40,7 +40,6 @@ from windlass.stores.plans import batch_ends, flow_branches
 from windlass.stores.plans.flow_rows import (
     CANCEL,
     CANCEL_CHILDREN,
-    FIRST_ID,
     RELEASE,
     ToCancel,
     ToRelease,

@@ -15,14 +15,14 @@ import msgspec
 from windlass.domain.batch import BATCH_TARGET, BatchProgress, LoadState
 from windlass.domain.dependencies import MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
-from windlass.domain.identity import new_job_id
+from windlass.domain.identity import FIRST_ID, new_job_id
 from windlass.domain.states import JobStatus, Move
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import batch_ends, batches, flow_retention, flow_revival, flows, moves
-from windlass.stores.plans.flow_rows import CANCEL_CHILDREN, FIRST_ID
+from windlass.stores.plans.flow_rows import CANCEL_CHILDREN
 from windlass.stores.plans.moves import Steered
 from windlass.stores.plans.work_notices import notify_of_work
 

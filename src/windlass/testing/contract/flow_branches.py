@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from windlass.domain.branches import PREDICATE_FAILED, Branch, Guard, Judgement, Judgements, PredicateError
 from windlass.domain.dependencies import NOT_CHOSEN, EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition, not_chosen
@@ -15,7 +16,6 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan
 from windlass.stores.plans import flow_branches, flow_checks, flows, jobs
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.testing.contract.flow_setup import (
     FOLLOW_UPS,

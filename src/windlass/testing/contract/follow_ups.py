@@ -10,6 +10,7 @@ import pytest
 
 from windlass.domain.dependencies import Follows
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.tags import tags_of
 from windlass.domain.transition import passed_over, succeeded
@@ -17,7 +18,6 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp, with_payloads
 from windlass.stores.plan import Plan
 from windlass.stores.plans import batches, cluster, flow_checks, flows, jobs, operations, unknown_targets
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing.contract.batches import LOADER
 from windlass.testing.contract.batches import begin as begin_batch
 from windlass.testing.contract.flow_branches import FAILS, RAISED, branched
