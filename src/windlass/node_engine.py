@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.transition import Failure
 from windlass.engine.cancellations import Cancellations
 from windlass.engine.completer import Completer, Seams
@@ -39,8 +40,6 @@ from windlass.spi import ExecutorProvider
 from windlass.stores.ending import FollowUps
 from windlass.stores.node_identity import NodeIdentity
 from windlass.submission.predicates import Predicates
-
-MICROSECONDS = 1_000_000
 
 
 class NodeEngine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from windlass import loggers
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.cron import Cron
 from windlass.domain.rhythm import AtTimes
 from windlass.feature import NodeTools
@@ -18,7 +19,6 @@ from windlass.stores.plans.dead_letters import FIRST, Purged
 
 logger = loggers.logger("windlass.purge")
 
-MICROSECONDS = 1_000_000
 BATCH = 500
 
 PurgePlan = Callable[[Dialect, int, int, tuple[int, str]], Plan[Purged]]

@@ -11,10 +11,9 @@ from cronsim import CronSim
 from tests.support.cron_expressions import quartz, unix
 from tests.support.cron_walk import Walk, clock_changes
 from windlass import InvalidOptionError
-from windlass.domain.clock import from_micros, micros
+from windlass.domain.clock import MICROSECONDS, from_micros, micros
 from windlass.domain.cron import Cron
 
-MICROSECONDS = 1_000_000
 HOUR, DAY = 3_600, 86_400
 YEARS = range(2020, 2036)
 ZONES = [

@@ -1,13 +1,40 @@
 """Ended jobs and the effects of follow-ups."""
 
+from typing import Any
+
 import pytest
 
 from windlass.domain.circuit import Circuit, CircuitChange
-from windlass.domain.ended import NO_EFFECTS, Effects, Ended
+from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.transition import Failure, Times
 
 JOB = Ended("id", "shop:charge", "default", 2, Move.SUCCEED)
+OTHER = JOB._replace(job_id="other")
+
+
+def in_order(one: Any, other: Any) -> tuple[Any, Any, Any]:
+    return (one,), (other,), (one, other)
+
+
+def of_both(one: Any, other: Any) -> tuple[Any, Any, Any]:
+    return one, other, one | other
+
+
+JOINED: dict[str, tuple[Any, Any, Any]] = {
+    "work": of_both(frozenset({("a", 1)}), frozenset({("b", 2)})),
+    "alerts": of_both(frozenset({"a"}), frozenset({"b"})),
+    "circuits": in_order(CircuitChange("a", Circuit(), Circuit(), 1), CircuitChange("b", Circuit(), Circuit(), 2)),
+    "due": of_both({"a": 1}, {"b": 2}),
+    "canceled": in_order(JOB, OTHER),
+    "unfinished": of_both(Unfinished(groups=frozenset({"a"})), Unfinished(operations=frozenset({"b"}))),
+    "skipped": in_order("one tick", "another"),
+    "branches": of_both({"a": ()}, {"b": ()}),
+    "batches": in_order("one report", "another"),
+    "fingerprints": of_both({"a": None}, {"b": "f"}),
+    "calls": in_order(print, repr),
+}
+"""For each field of `Effects`: two values, and what joining them makes."""
 
 
 @pytest.mark.parametrize(
@@ -45,3 +72,13 @@ def test_effects_of_several_follow_ups_are_joined():
     assert one | other == Effects(frozenset({("a", 1), ("b", 2)}), frozenset({"x", "y"}), (change,), {"x": 1, "y": 2})
     assert one | NO_EFFECTS is one
     assert NO_EFFECTS | one == one
+
+
+@pytest.mark.parametrize("field", Effects._fields)
+def test_no_field_of_effects_is_lost_where_they_are_joined(field: str):
+    """J5.5: a new field needs an example here, and a line in `Effects.__or__`."""
+    one, other, both = JOINED[field]
+    empty = getattr(NO_EFFECTS, field)
+    assert empty not in (one, other)
+    joined = Effects(**{field: one}) | Effects(**{field: other})
+    assert joined == Effects(**{field: both})

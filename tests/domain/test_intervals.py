@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass import InvalidOptionError, every
-from windlass.domain.intervals import MICROSECONDS, Every
+from windlass.domain.clock import MICROSECONDS
+from windlass.domain.intervals import Every
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.clock import micros
+from windlass.domain.clock import MICROSECONDS, micros
 from windlass.domain.cron import Cron
-from windlass.domain.rhythm import MICROSECONDS, AtTimes, Every
+from windlass.domain.rhythm import AtTimes, Every
 
 NIGHTLY = AtTimes(Cron.parse("0 2 * * *"))
 

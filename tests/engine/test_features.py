@@ -8,7 +8,7 @@ import pytest
 from tests.engine import jobs
 from tests.engine.apps import Apps
 from tests.support.waiting import until
-from windlass import JobStatus, Windlass
+from windlass import JobStatus, Windlass, group
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.rhythm import Every
 from windlass.domain.states import Move
@@ -19,7 +19,7 @@ from windlass.runtime.service import Service
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp
 from windlass.stores.plan import Plan
-from windlass.stores.plans import leases
+from windlass.stores.plans import flows, leases
 from windlass.testing import drain
 
 
@@ -120,6 +120,17 @@ def test_outcomes_write_follow_ups(app: Windlass, recorder: Recorder):
     with app.worker():
         until(lambda: {app.get(job.id).status for job in (plain, with_options)} == {S}, "both have succeeded")
     assert recorder.seen == {str(with_options.id): (R, S, None)}
+
+
+@pytest.mark.parametrize("count", [2, flows.MOST_ROWS + 5])
+def test_followers_that_a_failure_cancels_have_their_follow_ups(app: Windlass, recorder: Recorder, count: int):
+    """J8.6: in the transaction of the outcome, and in those that carry the cascade on."""
+    note = app.job(jobs.note)
+    members = [note.bind(f"member {number}") for number in range(count)]
+    app.job(jobs.fail).bind("head").then(group(*members)).then(note.bind("join")).enqueue()
+    assert drain(app).failed == 1
+    canceled = [seen for seen in recorder.seen.values() if seen[1] is C]
+    assert canceled == [(P, C, "upstream_failed")] * (count + 1)
 
 
 T = TypeVar("T", bound=Service)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from windlass.domain.circuit import Circuit, CircuitChange
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.job import Claim
 from windlass.engine.claim_reach import ClaimReach
 from windlass.engine.outlook import (
@@ -13,7 +14,6 @@ from windlass.engine.outlook import (
     CLAIM_IN_DOUBT_PAUSE,
     CONTENTION_PAUSE,
     LANES_REST,
-    MICROSECONDS,
     Outlook,
 )
 from windlass.engine.poll_steps import ClaimDue, Look, Pause, Poll, Rest

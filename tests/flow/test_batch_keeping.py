@@ -8,9 +8,9 @@ from tests.flow.test_checks import change
 from tests.flow.test_flow_archive import DAY, archive
 from windlass import JobStateError, JobStatus, Windlass
 from windlass.domain.clock import VirtualClock
+from windlass.domain.identity import FIRST_ID
 from windlass.errors import JobNotFoundError
 from windlass.stores.plans import flow_checks
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 
 S = JobStatus

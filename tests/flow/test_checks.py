@@ -7,9 +7,9 @@ import pytest
 from tests.engine.apps import Apps, count, query, until
 from tests.flow.flow_bodies import BROKEN, Jobs
 from windlass import JobStatus, NodeSettings, Settings, Windlass, group
+from windlass.domain.identity import FIRST_ID
 from windlass.stores.plan import Step
 from windlass.stores.plans import flow_checks
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 
 QUICK = Settings(node=NodeSettings(sweep_interval=0.05))

@@ -9,9 +9,9 @@ from tests.flow.branch_bodies import BranchJobs
 from tests.flow.flow_bodies import all_jobs
 from tests.flow.test_signals import seen
 from windlass import RESULT, JobStatus, NodeSettings, Settings
+from windlass.domain.identity import FIRST_ID
 from windlass.runtime.failpoints import armed
 from windlass.stores.plans import flow_checks, signal_waits
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 from windlass.testing.drain import EndlessDrainError
 

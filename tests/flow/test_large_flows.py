@@ -7,8 +7,8 @@ import pytest
 from tests.engine.apps import Apps, count, query, until
 from tests.flow.flow_bodies import BROKEN, Jobs
 from windlass import Windlass, group
+from windlass.domain.identity import FIRST_ID
 from windlass.stores.plans import flow_checks, flow_revival, flows
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing import drain
 
 MOST = 20

@@ -8,6 +8,7 @@ import pytest
 from tests.support.facts import one, rows
 from tests.support.pipeline_invariants import broken_rules, check_executions
 from windlass import NodeSettings, Settings, Windlass
+from windlass.domain.identity import FIRST_ID
 from windlass.pipelines.pipeline import AppPipeline
 from windlass.stores.plans import execution_checks
 
@@ -76,7 +77,7 @@ def test_paused_executions_and_those_that_wait_for_parts_are_not_woken(app: Wind
     run = declare(app).submit(LINES)
     assert run.pause()
     rows(store_url, PARKED)
-    checked = app.database.run(execution_checks.wake_idle, execution_checks.FIRST_ID)
+    checked = app.database.run(execution_checks.wake_idle, FIRST_ID)
     assert (checked.found, checked.effects.work) == (0, frozenset())
     assert run.resume()
     assert one(store_url, "SELECT count(*) FROM windlass_hot WHERE due IS NULL") == 0
@@ -90,8 +91,8 @@ def test_windows_follow_each_other(app: Windlass, store_url: str, monkeypatch: p
     shop = declare(app)
     shop.submit_many(range(5))
     rows(store_url, PARKED)
-    found, after, passes = 0, execution_checks.FIRST_ID, 0
-    while passes == 0 or after != execution_checks.FIRST_ID:
+    found, after, passes = 0, FIRST_ID, 0
+    while passes == 0 or after != FIRST_ID:
         checked = app.database.run(execution_checks.wake_idle, after)
         found, after, passes = found + checked.found, checked.next_after, passes + 1
     assert (found, passes) == (5, 2)

@@ -69,7 +69,7 @@ class Model:
                 return SubmittedJob(holder, duplicate=True)
             old = self.jobs[holder]
             if row.on_conflict == "raise" or old.status == "RUNNING":
-                return Conflict(str(row.business_key), holder, old.status)
+                return Conflict(str(row.business_key), holder)
             old.status, old.superseded_by = "CANCELED", row.id
         if row.idempotency_key:
             self.keys[row.idempotency_key] = row.id

@@ -8,7 +8,7 @@ from windlass.domain.ended import NO_EFFECTS, Effects, Ended
 from windlass.domain.job import Payload
 from windlass.domain.states import Move
 from windlass.stores.dialect import Dialect
-from windlass.stores.ending import FollowUp, end, is_followed, with_payloads
+from windlass.stores.ending import FollowUp, end, end_canceled, is_followed, with_payloads
 from windlass.stores.plan import Plan, Step
 
 PAYLOAD = Payload("[[],{}]", None, None, None, None, None, 0)
@@ -55,6 +55,34 @@ def test_jobs_that_concern_no_follow_up_cost_no_step():
     """J4.1: plain jobs pay nothing."""
     assert driven(end(Fake(), [job("a", Move.SUCCEED)], [noting(1, Move.FAIL)])) == ([], NO_EFFECTS)
     assert driven(end(Fake(), [], [noting(1, Move.FAIL)])) == ([], NO_EFFECTS)
+
+
+def canceling(*canceled: Ended) -> FollowUp:
+    """A follow-up of failures that cancels other jobs."""
+
+    def plan(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+        del dialect
+        yield Step("cancel")
+        return Effects(canceled=canceled if any(one.move is Move.FAIL for one in ended) else ())
+
+    return FollowUp(frozenset({Move.FAIL, Move.CANCEL}), lambda ended: not ended.in_cascade, plan)
+
+
+def test_jobs_that_a_follow_up_cancels_are_given_to_the_others():
+    """J5.5: whatever their order is; to its own feature only if it asks for them."""
+    canceled = [job(name, Move.CANCEL)._replace(in_cascade=True) for name in ("x", "y")]
+    follow_ups = [noting(1, Move.CANCEL), canceling(*canceled), noting(2, Move.FAIL, Move.CANCEL, only="y")]
+    steps, effects = driven(end(Fake(), [job("a", Move.FAIL)], follow_ups))
+    assert steps == ["cancel", "write 1", "write 2"]
+    assert effects == Effects(work=frozenset({("x", 1), ("y", 1), ("y", 2)}), canceled=tuple(canceled))
+
+
+def test_canceled_jobs_that_concern_no_follow_up_cost_no_step():
+    """J4.1: nor do those of a plan that ends no other job."""
+    canceled = Effects(canceled=(job("x", Move.CANCEL),))
+    assert driven(end_canceled(Fake(), canceled, [noting(1, Move.FAIL)])) == ([], canceled)
+    assert driven(end_canceled(Fake(), canceled, ())) == ([], canceled)
+    assert driven(end_canceled(Fake(), NO_EFFECTS, [noting(1, Move.CANCEL)])) == ([], NO_EFFECTS)
 
 
 def test_follow_ups_of_a_job_are_known_before_the_transaction():

@@ -14,6 +14,7 @@ import pytest
 from tests.stores.costs import buffers, instructions
 from tests.stores.databases import migrate_at
 from windlass.domain.clock import SystemClock, from_micros
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.states import JobStatus
 from windlass.stores.plan import Plan
 from windlass.stores.plans import archive, search
@@ -108,7 +109,7 @@ def test_a_page_on_postgresql_touches_a_few_buffers_a_row_among_many_finished_jo
 def test_looking_for_old_jobs_on_postgresql_touches_a_few_buffers_a_row(postgres: psycopg.Connection[Any]):
     """J7.7: whatever has finished: without an order of its own it would sort all of it."""
     for age_us, most in ((0, FEW_A_ROW * archive.WINDOW), (10**18, FEW_A_ROW * archive.MOST_LOOKED_AT)):
-        plan = archive.old_jobs(PostgresDialect(), age_us, archive.FIRST_ID, PAGE, ids_have_times=False)
+        plan = archive.old_jobs(PostgresDialect(), age_us, FIRST_ID, PAGE, ids_have_times=False)
         touched = buffers(postgres, plan)
         print(f"old jobs: {touched} buffers at {MANY:,}")
         assert touched < most / 10
@@ -153,6 +154,6 @@ def test_looking_for_old_jobs_on_sqlite_takes_no_more_instructions(sqlite: dict[
     """J7.7: a bounded number of rows, whatever has finished."""
 
     def look() -> Plan[Any]:
-        return archive.old_jobs(SqliteDialect(), age_us, archive.FIRST_ID, PAGE, ids_have_times=False)
+        return archive.old_jobs(SqliteDialect(), age_us, FIRST_ID, PAGE, ids_have_times=False)
 
     assert growth(lambda count: instructions(sqlite[count], look()), "old jobs") < MOST_GROWTH

@@ -12,8 +12,9 @@ from windlass.domain.job import NewJob, SubmittedJob
 from windlass.errors import StoreUnavailableError
 from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.database import StoreDataError
+from windlass.stores.plans import jobs
 from windlass.submission.caller_group import THREADS, CallerGroup, Signals, tasks_of
-from windlass.submission.group_commit import Answer, Unit
+from windlass.submission.group_commit import Unit
 from windlass.testing.contract.workbench import new_job
 
 REFUSED = "refused"
@@ -27,7 +28,7 @@ class Commits:
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Semaphore(0)
 
-    def commit(self, units: Sequence[Unit]) -> Verb[list[Answer]]:
+    def commit(self, units: Sequence[Unit]) -> Verb[list[jobs.Answer]]:
         self.batches.append(len(units))
         self.begun.release()
         yield self._wait, self._await, ()

@@ -14,9 +14,9 @@ from windlass.cli.groups import NounGroup
 from windlass.cli.job.moves import CODES, each_job, some_ids, why_not_canceled, why_not_paused
 from windlass.cli.output import console, drawn, facts, write_items, write_json, write_line
 from windlass.cli.pages import show_page
-from windlass.cli.parameters import json_option, limit_option, on_application, yes_option
+from windlass.cli.parameters import cursor_option, json_option, limit_option, on_application, yes_option
 from windlass.cli.short_ids import full_id, full_ids, job_id
-from windlass.cli.tables import STATUS_STYLES, Cell, Column, pipe_epilog
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, moment_cell, pipe_epilog
 from windlass.domain.batch import BATCH_TARGET, BatchProgress
 from windlass.domain.control_characters import visible
 from windlass.domain.job import Job
@@ -53,7 +53,7 @@ def command() -> None:
 @command.command(name="list", epilog=pipe_epilog("batch", COLUMNS))
 @on_application
 @limit_option(20, "Batches in a page.")
-@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@cursor_option
 @json_option("batch list")
 def list_batches(app: Windlass, limit: int, cursor: str | None, as_json: bool) -> None:
     """List batches with their progress, newest first.
@@ -67,8 +67,7 @@ def list_batches(app: Windlass, limit: int, cursor: str | None, as_json: bool) -
     if as_json:
         write_items([_as_json(app, job) for job in page.items], page.next_cursor)
         return
-    now = app.parts.clock.now()
-    show_page(page, COLUMNS, lambda job: _row(job, _progress(app, job), now), "batches", cursor)
+    show_page(app, page, COLUMNS, lambda job, now: _row(job, _progress(app, job), now), "batches", cursor)
 
 
 @command.command(name="show", epilog=SHOW_CODES)
@@ -197,7 +196,7 @@ def _row(job: Job, progress: BatchProgress | None, now: datetime) -> list[Cell]:
         *(Cell(f"{count:,}", plain=str(count)) for count in _counts(progress)),
         Cell(bar(progress), plain="" if progress is None else f"{progress.percent:.1f}"),
         Cell(_left(job, progress, now)),
-        Cell(phrases.distance(job.created_at, now), plain=phrases.utc(job.created_at)),
+        moment_cell(job.created_at, now),
     ]
 
 

@@ -8,12 +8,12 @@ from typing import Final
 import click
 
 from windlass.app import Windlass
-from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
 from windlass.cli.known_names import known_name
-from windlass.cli.output import note, write_items, write_line
+from windlass.cli.output import note, write_line
+from windlass.cli.pages import show_list
 from windlass.cli.parameters import create_option, json_option, on_application
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.domain.circuit import CircuitState
 from windlass.domain.limits import CircuitStatus
 
@@ -43,13 +43,7 @@ def list_circuits(app: Windlass, as_json: bool) -> None:
         windlass circuit list
     """
     found = app.circuits()
-    if as_json:
-        write_items(found)
-    elif found:
-        now = app.parts.clock.now()
-        table(COLUMNS, [_row(circuit, now) for circuit in found])
-    else:
-        note("no circuit has been used")
+    show_list(app, found, COLUMNS, _row, "no circuit has been used", as_json=as_json)
 
 
 @command.command(name="open", epilog=CODES)
@@ -103,7 +97,7 @@ def _row(circuit: CircuitStatus, now: datetime) -> list[Cell]:
     again = circuit.opens_at
     waits = Cell("when closed by hand") if circuit.held_open else Cell("")
     if again is not None and again > now:
-        waits = Cell(phrases.distance(again, now), plain=phrases.utc(again))
+        waits = moment_cell(again, now)
     return [
         Cell(circuit.service),
         Cell(circuit.state.value.lower().replace("_", " "), STYLES[circuit.state]),

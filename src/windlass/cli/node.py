@@ -14,9 +14,10 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.confirmation import confirm
 from windlass.cli.groups import NounGroup
-from windlass.cli.output import console, drawn, note, write_items, write_line
+from windlass.cli.output import console, drawn, write_line
+from windlass.cli.pages import show_list
 from windlass.cli.parameters import json_option, on_application, yes_option
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.domain.cluster import Node
 
 COLUMNS: Final = (
@@ -49,13 +50,7 @@ def list_nodes(app: Windlass, as_json: bool) -> None:
         windlass node list
     """
     nodes = app.nodes()
-    if as_json:
-        write_items(nodes)
-    elif nodes:
-        now = app.parts.clock.now()
-        table(COLUMNS, [_row(node, now) for node in nodes])
-    else:
-        note("no node has registered")
+    show_list(app, nodes, COLUMNS, _row, "no node has registered", as_json=as_json)
 
 
 @command.command(name="drain", epilog="Exit codes: 0 asked (with --wait: it has left), 1 no such node is alive.")
@@ -106,6 +101,6 @@ def _row(node: Node, now: datetime) -> list[Cell]:
         Cell(str(node.running), "bold blue" if node.running else ""),
         Cell("all" if node.queues is None else ", ".join(node.queues) or "none"),
         Cell(node.version),
-        Cell(phrases.distance(node.heartbeat_at, now), plain=phrases.utc(node.heartbeat_at)),
-        Cell(phrases.distance(node.started_at, now), plain=phrases.utc(node.started_at)),
+        moment_cell(node.heartbeat_at, now),
+        moment_cell(node.started_at, now),
     ]

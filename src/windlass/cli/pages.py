@@ -1,4 +1,4 @@
-"""A page as a table, and the command for the next one."""
+"""Lists and pages as tables or JSON, and the command for the next page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,51 @@ from typing import TypeVar
 import click
 from click.core import ParameterSource
 
+from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import note
+from windlass.cli.output import note, write_items
 from windlass.cli.tables import Cell, Column, table
 from windlass.client.filters import Page
 
 T = TypeVar("T")
 
 
-def show_page(
-    page: Page[T], columns: Sequence[Column], row: Callable[[T], Sequence[Cell]], noun: str, cursor: str | None
+def show_list(
+    app: Windlass,
+    found: Sequence[T],
+    columns: Sequence[Column],
+    row: Callable[[T, datetime], Sequence[Cell]],
+    nothing: str,
+    *,
+    as_json: bool,
 ) -> None:
-    """Write the page that starts at `cursor`, and how to continue."""
+    """Write all that was found; `nothing` says that it is none. A row is shown as of now."""
+    if as_json:
+        write_items(found)
+    elif found:
+        now = app.parts.clock.now()
+        table(columns, [row(item, now) for item in found])
+    else:
+        note(nothing)
+
+
+def show_page(
+    app: Windlass,
+    page: Page[T],
+    columns: Sequence[Column],
+    row: Callable[[T, datetime], Sequence[Cell]],
+    noun: str,
+    cursor: str | None,
+    *,
+    as_json: bool = False,
+) -> None:
+    """Write the page that starts at `cursor`, and how to continue. A row is shown as of now."""
+    if as_json:
+        write_items(page.items, page.next_cursor)
+        return
     if page.items:
-        table(columns, [row(item) for item in page])
+        now = app.parts.clock.now()
+        table(columns, [row(item, now) for item in page])
     elif page.next_cursor is None:
         note(f"no {noun} fit" if cursor is None else f"no more {noun} fit")
     else:

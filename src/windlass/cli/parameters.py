@@ -115,6 +115,12 @@ def limit_option(default: int, text: str, most: int = MAX_IN_A_PAGE) -> Callable
     )
 
 
+def cursor_option(command: Command) -> Command:
+    """`--cursor`."""
+    help_text = "Go on where the page before ended; it says with what."
+    return click.option("--cursor", show_envvar=True, help=help_text)(command)
+
+
 def tenant_option(command: Command) -> Command:
     """`--tenant`."""
     return click.option(

@@ -13,7 +13,7 @@ from windlass.cli.groups import NounGroup
 from windlass.cli.output import note, write_items, write_json, write_line
 from windlass.cli.pages import show_page
 from windlass.cli.parameters import json_option, limit_option, on_application
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog, table
 from windlass.client.publications import HandoffFiltersDict
 from windlass.domain.publication import Handoff, HandoffStatus, PublicationBacklog
 
@@ -100,11 +100,7 @@ def list_publications(
 
 def _list_failing(app: Windlass, filters: HandoffFiltersDict, limit: int, cursor: str | None, *, as_json: bool) -> None:
     page = app.publications.list(cursor=cursor, limit=limit, **filters)
-    if as_json:
-        write_items(page.items, page.next_cursor)
-        return
-    now = app.parts.clock.now()
-    show_page(page, HANDOFFS, lambda handoff: _handoff(handoff, now), "hand-offs", cursor)
+    show_page(app, page, HANDOFFS, _handoff, "hand-offs", cursor, as_json=as_json)
 
 
 @command.command(name="pause", epilog=CODES)
@@ -213,7 +209,6 @@ def _number(count: int, style: str = "") -> Cell:
 
 def _handoff(one: Handoff, now: datetime) -> list[Cell]:
     style = "bold red" if one.status is HandoffStatus.REJECTED else "cyan"
-    due = one.due_at
     return [
         Cell(one.publication),
         Cell(one.subscriber),
@@ -221,8 +216,8 @@ def _handoff(one: Handoff, now: datetime) -> list[Cell]:
         Cell(one.key),
         Cell(one.tenant),
         Cell(str(one.attempts)),
-        Cell("" if due is None else phrases.distance(due, now), plain="" if due is None else phrases.utc(due)),
-        Cell(phrases.distance(one.created_at, now), plain=phrases.utc(one.created_at)),
+        moment_cell(one.due_at, now),
+        moment_cell(one.created_at, now),
         Cell(str(one.id)),
         Cell(phrases.first_line(one.reason), "red"),
     ]

@@ -11,10 +11,11 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.groups import NounGroup
 from windlass.cli.known_names import known_name
-from windlass.cli.output import note, write_items, write_line
+from windlass.cli.output import note, write_line
+from windlass.cli.pages import show_list
 from windlass.cli.parameters import create_option, json_option, on_application, rate_options
 from windlass.cli.resource import limit_text
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.domain.cluster import Queue, QueueHour
 from windlass.domain.limits import Per
 
@@ -54,13 +55,7 @@ def list_queues(app: Windlass, as_json: bool) -> None:
         windlass queue list
     """
     queues = app.queues()
-    if as_json:
-        write_items(queues)
-    elif queues:
-        now = app.parts.clock.now()
-        table(COLUMNS, [_row(queue, now) for queue in queues])
-    else:
-        note("no queue has been used")
+    show_list(app, queues, COLUMNS, _row, "no queue has been used", as_json=as_json)
 
 
 @command.command(name="pause", epilog=CODES)
@@ -116,7 +111,6 @@ def limit(app: Windlass, name: str, concurrency: int | None, rate: int | None, p
 
 
 def _row(queue: Queue, now: datetime) -> list[Cell]:
-    due = queue.oldest_due
     return [
         Cell(queue.name),
         Cell("paused", "yellow") if queue.paused else Cell("open", "green"),
@@ -124,7 +118,7 @@ def _row(queue: Queue, now: datetime) -> list[Cell]:
         Cell(f"{queue.running:,}", "bold blue" if queue.running else ""),
         Cell("" if queue.concurrency is None else f"{queue.concurrency:,}", "" if queue.concurrency else "yellow"),
         Cell("" if queue.rate is None else f"{queue.rate:,} per {queue.per}"),
-        Cell("") if due is None else Cell(phrases.distance(due, now), plain=phrases.utc(due)),
+        moment_cell(queue.oldest_due, now),
         *_hour(queue.last_hour),
     ]
 

@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Final
 
 from windlass.cli.source_watch import INTERVAL, Stamp, changed, log_change, sources_below, stamps
-from windlass.cli.supervisor import Supervisor, ending
+from windlass.cli.supervisor import Supervisor
+from windlass.runtime.processes.lifetime import how_it_ended
 from windlass.worker import CLEAN
 
 logger = logging.getLogger("windlass.reload")
@@ -40,7 +41,7 @@ class Reloader(Supervisor):
                 return code
             folder = os.getcwd()
             before = stamps(sources_below(folder))  # first: a change that follows the line below must be noticed
-            logger.error("the worker %s; restarting it when a file below %s changes", ending(code), folder)
+            logger.error("the worker %s; restarting it when a file below %s changes", how_it_ended(code), folder)
             await self._change_below(folder, before)
             if self._asked.is_set():
                 return CLEAN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 import click
@@ -9,9 +10,10 @@ import click
 from windlass.app import Windlass
 from windlass.cli.groups import NounGroup
 from windlass.cli.known_names import check_known
-from windlass.cli.output import note, write_items, write_line
+from windlass.cli.output import note, write_line
+from windlass.cli.pages import show_list
 from windlass.cli.parameters import create_option, json_option, on_application, rate_options
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, pipe_epilog
 from windlass.domain.keys import check_name
 from windlass.domain.limits import Per, Resource
 from windlass.submission.declared_names import declared_resources
@@ -41,12 +43,7 @@ def list_resources(app: Windlass, as_json: bool) -> None:
         windlass resource list
     """
     found = app.resources()
-    if as_json:
-        write_items(found)
-    elif found:
-        table(COLUMNS, [_row(resource) for resource in found])
-    else:
-        note("no resource is configured")
+    show_list(app, found, COLUMNS, _row, "no resource is configured", as_json=as_json)
 
 
 @command.command(name="set", epilog="Exit codes: 0 done, 1 no such resource is known, 2 wrong usage.")
@@ -90,7 +87,7 @@ def limit_text(cap: int | None, rate: int | None, per: Per | None) -> str:
     return ", ".join(parts) or "any number"
 
 
-def _row(resource: Resource) -> list[Cell]:
+def _row(resource: Resource, _now: datetime) -> list[Cell]:
     full = resource.max_concurrent is not None and resource.in_use >= resource.max_concurrent
     return [
         Cell(resource.name),

@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from windlass.domain.clock import monotonic
+from windlass.runtime.processes.lifetime import how_it_ended
 from windlass.worker import CLEAN, FORCED
 
 logger = logging.getLogger("windlass.supervisor")
@@ -112,13 +113,13 @@ class Supervisor:
             if self._asked.is_set():
                 return self._end_code(code)
             if asked:
-                logger.info("worker %d was asked to drain and %s; it is not restarted", slot, ending(code))
+                logger.info("worker %d was asked to drain and %s; it is not restarted", slot, how_it_ended(code))
                 return code
             lived = monotonic() - started
             pause = FIRST_PAUSE if lived > STEADY_AFTER else pause
             logger.warning(
                 "worker %d %s unexpectedly after %.1f s; restarting it in %.1f s",
-                *(slot, ending(code), lived, pause),
+                *(slot, how_it_ended(code), lived, pause),
             )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), pause)
@@ -160,12 +161,3 @@ def _has_drained(ours: socket.socket) -> bool:
     with suppress(OSError):  # nothing was sent, or the connection was reset
         return ours.recv(len(DRAINED)) == DRAINED
     return False
-
-
-def ending(code: int) -> str:
-    """Return how a process ended, for people."""
-    if code >= 0:
-        return f"ended with code {code}"
-    with suppress(ValueError):
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"was killed by signal {-code}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from windlass.cli import phrases
 from windlass.cli.output import console, drawn, write_line
 from windlass.domain.control_characters import visible
 
@@ -48,6 +50,11 @@ class Cell(NamedTuple):
     style: str = ""
     plain: str | None = None
     """The text for a pipe."""
+
+
+def moment_cell(moment: datetime | None, now: datetime) -> Cell:
+    """Return how far away a moment is; for a pipe, the moment itself."""
+    return Cell("") if moment is None else Cell(phrases.distance(moment, now), plain=phrases.utc(moment))
 
 
 def pipe_epilog(thing: str, columns: Sequence[Column]) -> str:

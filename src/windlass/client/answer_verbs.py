@@ -10,7 +10,7 @@ from uuid import UUID
 from windlass.client.job_verbs import JobVerbs
 from windlass.client.redrive_order import process_owner
 from windlass.domain import interaction_tokens
-from windlass.domain.clock import from_micros
+from windlass.domain.clock import MICROSECONDS, from_micros
 from windlass.domain.external_wait import (
     ACCEPTED,
     Answer,
@@ -36,7 +36,6 @@ from windlass.submission.error_text import short
 from windlass.submission.group_commit import GroupCommit
 
 MOST_ANSWERS: Final = 5_000
-MICROSECONDS: Final = 1_000_000
 
 
 class AddressedAnswer(NamedTuple):

@@ -28,7 +28,12 @@ def publish(access: Access, publisher: Publisher, moved: MovedJobs, follow_ups: 
 
 
 def revive(
-    access: Access, publisher: Publisher, plan: PlanFunction[P, T], *args: P.args, **kwargs: P.kwargs
+    access: Access,
+    publisher: Publisher,
+    follow_ups: FollowUps,
+    plan: PlanFunction[P, T],
+    *args: P.args,
+    **kwargs: P.kwargs,
 ) -> Verb[T]:
     """Run a plan that starts jobs over, after the work that must be done before it.
 
@@ -44,7 +49,7 @@ def revive(
         except flow_revival.LargeRevivalError as large:
             ids = large.ids
         except flow_revival.UnfinishedCascadeError as cascade:
-            effects = yield from access.run(flows.carry_on, cascade.unfinished)
+            effects = yield from access.run(flows.carry_on, cascade.unfinished, follow_ups)
             publisher.publish((), effects)
             if effects is NO_EFFECTS:  # another process carries it out
                 yield from sleep(PAUSE)

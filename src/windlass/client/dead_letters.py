@@ -23,6 +23,7 @@ from windlass.client.filters import NamesOf, Page, checked_limit, with_names
 from windlass.client.redrive_order import Order, process_owner
 from windlass.client.redrive_totals import LimitOf
 from windlass.client.redrives import OnProgress, redrive
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.dead_letter import Alert, DeadLetter, DeadLetterGroup, Redrive
 from windlass.domain.durations import seconds
 from windlass.domain.identity import new_job_id, parse_job_id
@@ -39,7 +40,6 @@ from windlass.stores.plans.dead_letters import AuditEntry
 from windlass.submission.authorization import Authorization
 
 PURGE_BATCH: Final = 500
-MICROSECONDS: Final = 1_000_000
 
 
 class DeadLetters:

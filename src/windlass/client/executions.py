@@ -12,7 +12,7 @@ from windlass.client.filters import Page, checked_limit
 from windlass.client.rewinds import RedrivePlan, choose_rewind, plan_of, reached_by_items
 from windlass.domain.ended import NO_EFFECTS
 from windlass.domain.execution import Execution, ExecutionStatus, ExecutionTransition
-from windlass.domain.identity import parse_job_id
+from windlass.domain.identity import LAST_ID, parse_job_id
 from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
 from windlass.execution_errors import ExecutionStateError
@@ -26,7 +26,6 @@ from windlass.runtime.verbs import Verb, adrive, drive
 from windlass.stores.plans import execution_progress, execution_reads, execution_redrives
 from windlass.stores.plans.execution_redrives import EVERY_STEP, OtherVersion
 
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 MOST_READ: Final = 5_000
 """Number of executions that one page reads at most: where few of many match, it may hold fewer than asked."""
 

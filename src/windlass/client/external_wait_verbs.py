@@ -12,7 +12,7 @@ from windlass.client.answer_verbs import MOST_ANSWERS, AddressedAnswer, with_pos
 from windlass.client.execution_reports import DEFAULT_TENANT, ExecutionReports
 from windlass.client.filters import Page, checked_limit
 from windlass.domain.external_wait import Completion, ExternalWait, WaitKey
-from windlass.domain.identity import parse_job_id
+from windlass.domain.identity import FIRST_ID, parse_job_id
 from windlass.domain.interaction_tokens import TokenContent
 from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
@@ -30,7 +30,7 @@ _CURSOR: Final = re.compile(
     r"(?P<pipeline>\S+) (?P<deadline>[0-9]{1,19}) (?P<id>[0-9a-f-]{36}) "
     r"(?P<step>[0-9]{1,4}) (?P<path>.*) (?P<round>[0-9]{1,4})"
 )
-START: Final[Spot] = (0, WaitKey("00000000-0000-0000-0000-000000000000", 0, "", 0))
+START: Final[Spot] = (0, WaitKey(FIRST_ID, 0, "", 0))
 
 
 class ExternalWaits(ExecutionReports):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.dispatch_lag import quantile
 from windlass.domain.durations import seconds
 from windlass.errors import StoreUnavailableError, WindlassError
@@ -14,7 +15,6 @@ from windlass.stores.database import Database
 from windlass.stores.migrate import Migration
 from windlass.stores.plans import cluster, leases
 
-MICROSECONDS = 1_000_000
 LATE_AFTER = 6
 """Number of passes that the sweeper may miss before it counts as late."""
 LATE_AT_LEAST = 60.0

@@ -126,7 +126,8 @@ class JobVerbs(NamedTuple):
     def retry(self, job_id: UUID | str) -> Verb[bool]:
         """See `app.retry`."""
         key = yield from self._allowed("retry", job_id)
-        moved = yield from commits.revive(self.access, self.publisher, moves.retry, [key], self.follow_ups)
+        run_by = (self.access, self.publisher, self.follow_ups)
+        moved = yield from commits.revive(*run_by, moves.retry, [key], self.follow_ups)
         if not moved.ended:
             return (yield from self._retry_failed(key)) > 0
         return (yield from self.publish(moved)) > 0

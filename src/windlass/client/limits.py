@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from windlass.client.client import Client
 from windlass.domain.circuit import Circuit, CircuitProfile, CircuitSettings, CircuitState
-from windlass.domain.clock import from_micros
+from windlass.domain.clock import MICROSECONDS, from_micros
 from windlass.domain.durations import seconds
 from windlass.domain.keys import check_name, check_queue
 from windlass.domain.lanes import CIRCUIT, RESOURCE, read_lane
@@ -23,8 +23,6 @@ from windlass.submission.authorization import Authorization
 from windlass.submission.declared_names import declared_circuits, declared_queues
 
 T = TypeVar("T")
-
-MICROSECONDS: Final = 1_000_000
 
 
 class CircuitSwitch(NamedTuple):

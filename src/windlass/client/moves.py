@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar, Unpack
+from typing import TypeVar, Unpack
 from uuid import UUID
 
 from windlass.client import commits
 from windlass.client.client import Client
 from windlass.client.filters import RETRY_NAMES, JobFilters, checked_filters, checked_limit, with_names
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.keys import check_queue, check_tags
 from windlass.domain.states import JobStatus
 from windlass.runtime.verbs import Verb, adrive, drive
@@ -18,8 +19,6 @@ from windlass.submission.handle import JobHandle
 from windlass.submission.submitter import Submitter
 
 R = TypeVar("R")
-
-FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
 
 
 class Moves(Client):
@@ -80,9 +79,8 @@ class Moves(Client):
         yield from self._authorization.check("retry_many")
         if dry_run:
             return len((yield from self._access.read(found_jobs.failed_ids, *wanted)))
-        moved = yield from commits.revive(
-            self._access, self._job_verbs.publisher, found_jobs.retry_found, *wanted, self._follow_ups
-        )
+        run_by = (self._access, self._job_verbs.publisher, self._follow_ups)
+        moved = yield from commits.revive(*run_by, found_jobs.retry_found, *wanted, self._follow_ups)
         return (yield from self._job_verbs.publish(moved))
 
     def cancel_by_tag(self, tag: str, *, dry_run: bool = False) -> int:

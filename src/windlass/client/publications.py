@@ -9,7 +9,7 @@ from uuid import UUID
 from windlass.client.execution_verbs import OneExecutionVerbs
 from windlass.client.filters import Page, check_filter_names, checked_limit
 from windlass.client.handoff_views import backlogs, handoff_value
-from windlass.domain.identity import new_job_id, parse_job_id
+from windlass.domain.identity import LAST_ID, new_job_id, parse_job_id
 from windlass.domain.keys import check_key
 from windlass.domain.publication import Handoff, HandoffStatus, PublicationBacklog, ReceivedItem
 from windlass.domain.suggestions import did_you_mean
@@ -24,7 +24,6 @@ from windlass.stores.plans import handoffs, remote_handoffs, subscriptions
 from windlass.stores.plans.handoffs import OTHER_PAYLOAD, PublishedItem, PublishedItems
 from windlass.stores.plans.subscriptions import Scope, StoredHandoff
 
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 MOST_READ: Final = 20_000
 """Number of hand-offs that one page reads at most."""
 WINDOW: Final = 1_000

@@ -101,7 +101,7 @@ def _next_batch(
     while True:
         filters, spot, size, known, entry = bounds
         try:
-            return (yield from commits.revive(access, publisher, redrives.redrive, *bounds, follow_ups))
+            return (yield from commits.revive(access, publisher, follow_ups, redrives.redrive, *bounds, follow_ups))
         except DuplicateBusinessKeyError as error:
             if size == 1:
                 batch = yield from access.read(redrives.select, filters, spot, size, known)

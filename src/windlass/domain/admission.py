@@ -95,7 +95,7 @@ class _Unit:
                 self.submitted.append(SubmittedJob(self.earlier, duplicate=True))
             return None
         if job.idempotency_key is not None and (first := self.keys.get(job.idempotency_key)) is not None:
-            return Conflict(job.idempotency_key, first, "", of_follower=True)
+            return Conflict(job.idempotency_key, first, of_follower=True)
         conflict = self._admit(job)
         if conflict is None and not answers:
             self.submitted.pop()
@@ -107,12 +107,12 @@ class _Unit:
             return None
         if job.business_key is not None and (holder := self.live.get(job.business_key)) is not None:
             if holder.kind == SCHEDULE:  # there is no job to return, and none to replace
-                return Conflict(job.business_key, holder.id, holder.status, holder_kind=SCHEDULE)
+                return Conflict(job.business_key, holder.id, holder_kind=SCHEDULE)
             if job.on_conflict == "return_existing":
                 self.submitted.append(SubmittedJob(holder.id, duplicate=True))
                 return None
             if job.on_conflict == "raise" or holder.status not in NOT_STARTED:
-                return Conflict(job.business_key, holder.id, holder.status)
+                return Conflict(job.business_key, holder.id)
             self.replaced[holder.id] = job.id
             self._keep(job, supersedes=holder.id)
             return None

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum, StrEnum
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.durations import seconds
 from windlass.errors import InvalidOptionError
 
-MICROSECONDS: Final = 1_000_000
 FAILED, WENT_WELL = "1", "0"
 
 

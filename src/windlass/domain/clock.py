@@ -6,8 +6,14 @@ The store keeps time as whole microseconds since 1970-01-01 UTC; users get aware
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from windlass.errors import InvalidOptionError
+
+MICROSECONDS: Final = 1_000_000
+"""Microseconds in a second."""
+END_OF_TIME: Final = 2**62
+"""Later than any stored time."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Self
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.cron_days import Days
 from windlass.domain.cron_fields import HOUR, MINUTE, MONTH, SECOND, YEAR, values
 from windlass.domain.cron_phrases import phrase
 from windlass.domain.zones import WallClock, wall_clock
 from windlass.errors import InvalidOptionError
 
-MICROSECONDS: Final = 1_000_000
 DAY: Final = 86_400
 HORIZON_YEARS: Final = 100
 """An expression without a tick in so many years never fires."""

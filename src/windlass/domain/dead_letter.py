@@ -170,7 +170,7 @@ class DeadLetter:
     def envelope(self) -> dict[str, Any]:
         """Return the fields of the envelope in camel case: `tenantId`, `executionId`, `terminalReason` …"""
         own = ("job_id", "fingerprint")
-        return {_camel(item.name): getattr(self, item.name) for item in fields(self) if item.name not in own}
+        return {camel_case(item.name): getattr(self, item.name) for item in fields(self) if item.name not in own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +238,7 @@ class Redrive:
     """
 
 
-def _camel(name: str) -> str:
+def camel_case(name: str) -> str:
+    """Return the name of a field as an envelope writes it: `tenantId` for `tenant_id`."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)

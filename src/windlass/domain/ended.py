@@ -1,7 +1,7 @@
 """A job that has ended, or was revived, and what else changed with it.
 
-Every plan that ends or revives jobs passes their `Ended` values to `stores.ending.end`, in its own transaction. What
-the follow-ups of features wrote there is returned as `Effects`, which are published after the commit.
+Plans that end or revive jobs pass their `Ended` values to `stores.ending.end`, in their own transaction. What the
+follow-ups of features wrote there is returned as `Effects`, which are published after the commit.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Ended(NamedTuple):
     """None: it was not read. `stores.ending.with_payloads` reads it where a follow-up needs it."""
     in_flow: bool | None = None
     """Whether it is a job of a flow; None: as its payload states."""
+    in_cascade: bool = False
+    """Whether a follow-up canceled it because another job ended, and has written what its own feature writes for it."""
     judgements: Judgements = NOT_JUDGED
     """Whether the conditions of its branches hold, as far as they were evaluated."""
     cargo: object = None

@@ -19,6 +19,11 @@ from uuid import UUID
 from windlass.domain.clock import wall_nanos
 from windlass.errors import InvalidOptionError
 
+FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
+"""Less than any id."""
+LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+"""Greater than any id."""
+
 _LOW_BITS: Final = 62
 _LOW_END: Final = 1 << _LOW_BITS
 _VERSION_AND_VARIANT: Final = 7 << 76 | 2 << 62

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.durations import MAX_SECONDS
 from windlass.errors import InvalidOptionError
 
-MICROSECONDS: Final = 1_000_000
 UNITS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 
 _WRITTEN: Final = re.compile(r"every\(\s*(.*?)\s*\)", re.DOTALL)

@@ -100,7 +100,6 @@ class Conflict(NamedTuple):
 
     key: str
     holder: str
-    holder_status: str
     of_follower: bool = False
     """Whether it is the idempotency key of a follower in a flow."""
     holder_kind: str = "job"

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from windlass.domain.clock import from_micros
+from windlass.domain.dead_letter import camel_case
 
 ITEM: Final = "ITEM"
 STREAM: Final = "STREAM"
@@ -86,7 +87,7 @@ class Reject:
     def envelope(self) -> dict[str, Any]:
         """Return the fields of the envelope in camel case: `tenantId`, `executionId`, `itemFingerprint` …"""
         own = ("id", "pipeline", "item", "redriven_as")
-        return {_camel(one.name): getattr(self, one.name) for one in fields(self) if one.name not in own}
+        return {camel_case(one.name): getattr(self, one.name) for one in fields(self) if one.name not in own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +119,3 @@ class RejectRedrive:
     """Number of rejects whose item was re-driven before, by another reject; they are marked with that execution."""
     skipped: Mapping[UUID, str] = field(default_factory=dict)
     """Rejects that cannot be re-driven, with the reason as text."""
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)

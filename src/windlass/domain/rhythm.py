@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.cron import Cron
 
-MICROSECONDS = 1_000_000
 DAY = 86_400 * MICROSECONDS
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.cron import FIRST_US, Cron
 from windlass.domain.intervals import Every
 from windlass.domain.schedule_plan import SchedulePlan
 from windlass.domain.zones import WallClock, wall_clock
 
-MICROSECONDS = 1_000_000
 DAY = 86_400
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.durations import seconds
 from windlass.domain.keys import check_key
 from windlass.errors import InvalidOptionError
@@ -18,7 +19,6 @@ NO_DEADLINE: Final = 2**62
 WAIT_IN_TEXT: Final = '"wait":{'
 """In the stored options of every job that awaits a signal; rarely in others."""
 MAX_REASON: Final = 2_000
-_MICROSECONDS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ def signal_wait(key: object, timeout: float | timedelta | None) -> SignalWait:
             f"timeout must be more than 0 s, got {timeout!r}: the job would have failed before anyone could signal it; "
             "leave it out to wait for ever"
         )
-    return SignalWait(name, max(1, int(limit * _MICROSECONDS)))
+    return SignalWait(name, max(1, int(limit * MICROSECONDS)))
 
 
 def deadline_or_none(due: int | None) -> int | None:

@@ -79,14 +79,6 @@ MOVES: Final[Mapping[Move, frozenset[tuple[JobStatus, JobStatus]]]] = MappingPro
 )
 """For each move, the pairs of (state before, state after)."""
 
-_LEGAL: Final = frozenset(pair for pairs in MOVES.values() for pair in pairs)
-
-
-def may_move(source: JobStatus, target: JobStatus) -> bool:
-    """Return whether any move leads directly from `source` to `target`."""
-    return (source, target) in _LEGAL
-
-
 ENTERED: Final[Mapping[Move, JobStatus]] = MappingProxyType(
     {
         move: next(target for _, target in pairs)

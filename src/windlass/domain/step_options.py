@@ -28,22 +28,6 @@ _JOB_OPTIONS: Final = {
 """What other parts of Windlass, and other libraries, call these options."""
 
 
-class StepOptionsDict(TypedDict, total=False):
-    """The options as keywords, for `**options: Unpack[StepOptionsDict]`."""
-
-    retry_limit: int
-    retry_wait: float | timedelta
-    max_backoff: float | timedelta
-    jitter: bool
-    recover_on_failure: bool
-    concurrency: int
-    ordered: bool
-    buffer: int
-    timeout: float | timedelta | None
-    circuit: str | None
-    resource: str | None
-
-
 class WaitOptionsDict(TypedDict, total=False):
     """The options of a step that waits outside: its `timeout` is how long it waits."""
 
@@ -57,6 +41,12 @@ class WaitOptionsDict(TypedDict, total=False):
     buffer: int
     circuit: str | None
     resource: str | None
+
+
+class StepOptionsDict(WaitOptionsDict, total=False):
+    """The options as keywords, for `**options: Unpack[StepOptionsDict]`."""
+
+    timeout: float | timedelta | None
 
 
 class StepCheck(NamedTuple):
@@ -79,13 +69,19 @@ def _whole(name: str, lowest: int, highest: int) -> StepCheck:
     return StepCheck(allowed, check)
 
 
-def _switch(name: str) -> StepCheck:
-    def check(value: Any) -> bool:
+def check_switch(name: str) -> Callable[[object], bool]:
+    """Return the check of an option that is True or False."""
+
+    def check(value: object) -> bool:
         if isinstance(value, bool):
             return value
         raise InvalidOptionError(f"{name} must be True or False, got {value!r}")
 
-    return StepCheck("true or false", check)
+    return check
+
+
+def _switch(name: str) -> StepCheck:
+    return StepCheck("true or false", check_switch(name))
 
 
 def _name(name: str) -> StepCheck:
@@ -177,7 +173,7 @@ def check_step_options(given: Mapping[str, Any], where: str) -> dict[str, Any]:
         option = STEP_CHECKS.get(name)
         if option is None:
             raise InvalidOptionError(f"{where}: unknown option {name!r}{_suggestion(name)}")
-        checked[name] = _checked(where, name, option, value)
+        checked[name] = checked_option(where, name, option.check, value)
     return checked
 
 
@@ -186,9 +182,10 @@ def merged(base: StepOptions, given: Mapping[str, Any]) -> StepOptions:
     return replace(base, **given) if given else base
 
 
-def _checked(where: str, name: str, option: StepCheck, value: object) -> Any:
+def checked_option(where: str, name: str, check: Callable[[Any], Any], value: object) -> Any:
+    """Return a value as its check keeps it; the error names the option and where it was given."""
     try:
-        return option.check(value)
+        return check(value)
     except WindlassError as error:
         raise InvalidOptionError(f"{where}: {error}") from None
     except Exception as error:  # code of the value's class ran: a lazy proxy, a repr that raises

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from windlass.domain.circuit import CircuitChange
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.job import Claim
 from windlass.domain.poll_interval import WINDOW, PollObservation
 from windlass.domain.priority import MAX_PRIORITY
@@ -34,7 +35,6 @@ CLAIM_IN_DOUBT_FOR = 10.0
 CLAIM_IN_DOUBT_PAUSE = 1.0
 CONTENTION_PAUSE = 0.01
 """Seconds to wait when jobs are due but other nodes have locked all of them."""
-MICROSECONDS = 1_000_000
 
 
 class Outlook(NamedTuple):
@@ -222,7 +222,7 @@ class Outlook(NamedTuple):
         return self._replace(claim_in_doubt_since=now)
 
     def after_recovery(self, since: float, asked_at: float) -> Outlook:
-        """Record a search for the jobs of a claim that failed at `since`; it settles the doubt if it was late enough."""
+        """Record a search for the jobs of a claim that failed at `since`; late enough, it settles the doubt."""
         settled = asked_at - since > CLAIM_IN_DOUBT_FOR and self.claim_in_doubt_since == since
         return self._replace(claim_in_doubt_since=None) if settled else self
 

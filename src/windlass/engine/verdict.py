@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from windlass.domain.branches import PREDICATE_FAILED, Judgement
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.dependencies import NOT_CHOSEN
 from windlass.domain.lanes import passed_over_lane
 from windlass.domain.transition import (
@@ -46,8 +47,6 @@ from windlass.engine.attempt import (
 from windlass.errors import SignalTimeoutError, WorkerLostError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.spi import RetryPolicy
-
-MICROSECONDS = 1_000_000
 
 
 class Policies(NamedTuple):

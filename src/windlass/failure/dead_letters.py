@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.dead_letter import EXECUTION, JOB, PLATFORM, TENANT, about
 from windlass.domain.deliveries import DEAD_LETTER
 from windlass.domain.ended import Effects, Ended
@@ -30,7 +31,6 @@ from windlass.stores.plans.dead_letters import Envelope, Letter
 from windlass.stores.plans.execution_reads import ExecutionFacts
 from windlass.stores.plans.outbox import OutboxRow
 
-MICROSECONDS: Final = 1_000_000
 DEAD_LETTERS: Final = "dead letters"
 """The destination of dead letters in the outbox, whatever the provider is."""
 LONGEST_NAME: Final = 500

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from windlass import loggers
+from windlass.domain.identity import FIRST_ID
 from windlass.feature import NodeTools
 from windlass.runtime.duty import Duty
 from windlass.stores.lease_holder import LeaseHolder
 from windlass.stores.plans import flow_checks, operations
-from windlass.stores.plans.flow_rows import FIRST_ID
 
 logger = loggers.logger("windlass.flows")
 
@@ -33,7 +33,7 @@ class FlowChecks(Duty):
                 len(unfinished.groups),
                 len(unfinished.operations),
             )
-        missed = await self._lease.run(flow_checks.release_missed, self._followers_after)
+        missed = await self._lease.run(flow_checks.release_missed, self._followers_after, self._follow_ups)
         self._followers_after = missed.next_after
         self._publish((), missed.effects)
         if missed.found:
@@ -41,7 +41,7 @@ class FlowChecks(Duty):
                 "followers of %d ended jobs and groups were still waiting; they are released or canceled now",
                 missed.found,
             )
-        stalled = await self._lease.run(flow_checks.recount, self._groups_after)
+        stalled = await self._lease.run(flow_checks.recount, self._groups_after, self._follow_ups)
         self._groups_after = stalled.next_after
         self._publish((), stalled.effects)
         if stalled.found:

@@ -42,7 +42,12 @@ def feature(check_interval: float) -> Feature:
 
 
 def has_dependents(ended: Ended) -> bool:
-    """Return whether other jobs may depend on a job, as far as known without reading its options."""
+    """Return whether other jobs may depend on a job, as far as known without reading its options.
+
+    A cascade has decided what depends on the jobs that it canceled, and has counted them.
+    """
+    if ended.in_cascade:
+        return False
     if ended.in_flow is not None:
         return ended.in_flow
     if ended.payload is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.ended import NO_EFFECTS
 from windlass.feature import NodeTools
 from windlass.runtime.service import Service
@@ -13,7 +14,6 @@ LONGEST_PAUSE: Final = 5.0
 """Seconds between two reads of the deadlines: jobs that other processes enqueue may have an earlier one."""
 SHORTEST_PAUSE: Final = 0.02
 """Seconds before the next read while another node ends the waits that are overdue."""
-_MICROSECONDS: Final = 1_000_000
 
 
 class WaitTimeouts(Service):
@@ -27,7 +27,7 @@ class WaitTimeouts(Service):
         """End the waits that are overdue; sleep until the next deadline."""
         remaining_us = await self._tools.database.aread(signal_waits.next_deadline)
         if remaining_us is None or remaining_us > 0:
-            return LONGEST_PAUSE if remaining_us is None else min(remaining_us / _MICROSECONDS, LONGEST_PAUSE)
+            return LONGEST_PAUSE if remaining_us is None else min(remaining_us / MICROSECONDS, LONGEST_PAUSE)
         effects = await self._tools.database.arun(signal_waits.expire)
         if effects is NO_EFFECTS:
             return SHORTEST_PAUSE

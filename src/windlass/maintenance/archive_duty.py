@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windlass import loggers
+from windlass.domain.clock import MICROSECONDS
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.rhythm import Every
 from windlass.feature import Feature, NodeTools
 from windlass.runtime.duty import Duty
@@ -18,7 +20,6 @@ from windlass.stores.plans.leases import ARCHIVE
 
 logger = loggers.logger("windlass.archive")
 
-MICROSECONDS = 1_000_000
 FEWEST, MOST = 10, 500
 """Jobs in a batch."""
 ENOUGH_BYTES = 2_000_000
@@ -54,12 +55,12 @@ class ArchiveDuty(Duty):
         self._age_us = int(retention * MICROSECONDS)
         self._ids_have_times = ids_have_times
         self._size = FEWEST
-        self._after = archive.FIRST_ID
+        self._after = FIRST_ID
         self._moved = 0
 
     def begin(self) -> None:
         """Start from the oldest: jobs created long ago may have ended recently."""
-        self._after = archive.FIRST_ID
+        self._after = FIRST_ID
         self._moved = 0
 
     async def batch(self) -> bool:

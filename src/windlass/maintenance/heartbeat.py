@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from windlass import loggers
-from windlass.domain.clock import monotonic, wall_nanos
+from windlass.domain.clock import MICROSECONDS, monotonic, wall_nanos
 from windlass.domain.dispatch_lag import NO_LAGS, LagCounts
 from windlass.domain.lease_times import heartbeat_interval, lease_for
 from windlass.runtime.error_handling import ErrorHandling
@@ -23,7 +23,6 @@ from windlass.stores.plans import cluster
 
 logger = loggers.logger("windlass.heartbeat")
 
-MICROSECONDS = 1_000_000
 CLOCK_SLACK = 0.1
 """Seconds by which the system's clock may have run ahead since the last beat; more means that it was set."""
 LONGEST_RETRY = 1.0

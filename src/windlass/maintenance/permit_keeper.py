@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from windlass import loggers
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.lease_times import lease_for
 from windlass.runtime import exits
 from windlass.runtime.error_handling import ErrorHandling
@@ -18,7 +19,6 @@ from windlass.stores.plans import cluster, permits
 
 logger = loggers.logger("windlass.worker")
 
-MICROSECONDS = 1_000_000
 LONGEST_RETRY = 1.0
 """Longest delay in seconds between two beats while the store is not reachable."""
 

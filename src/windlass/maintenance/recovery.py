@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 
 from windlass import loggers
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.lease_times import lease_for
 from windlass.domain.rhythm import Always
 from windlass.domain.targets import how_to_import
@@ -37,7 +38,6 @@ STEADY_BEFORE_RECOVERY = 7.0
 
 After a database outage no node could beat, and every node gets this time to reconnect and beat.
 """
-MICROSECONDS = 1_000_000
 
 
 class Recovery(Service):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from windlass import loggers
-from windlass.domain.clock import monotonic
+from windlass.domain.clock import MICROSECONDS, monotonic
 from windlass.domain.ended import Effects
 from windlass.errors import StoreUnavailableError
 from windlass.feature import NodeTools
@@ -31,7 +31,6 @@ PAUSE_WITH_BACKLOG: Final = 1.0
 """The same while something waits."""
 FOLD_INTERVAL: Final = 30.0
 SUSPENDED_FOR: Final = 60.0
-MICROSECONDS: Final = 1_000_000
 
 
 class BacklogDuty(Duty):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from windlass.context import JobContext
-from windlass.domain.clock import monotonic
+from windlass.domain.clock import MICROSECONDS, monotonic
 from windlass.domain.execution import ExecutionState
 from windlass.domain.job import NewJob
 from windlass.domain.keys import MAX_NAME
@@ -23,7 +23,6 @@ from windlass.pipelines.step_context import StepContext
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 from windlass.stores.plans.items import Release
 
-MICROSECONDS: Final = 1_000_000
 SLICE: Final = 10.0
 """Seconds after which a claim ends at the next boundary, so that a long execution does not keep its slot."""
 PARTS_AT_A_TIME: Final = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from windlass import loggers
+from windlass.domain.clock import MICROSECONDS
 from windlass.feature import NodeTools
 from windlass.runtime.duty import Duty
 from windlass.stores.lease_holder import LeaseHolder
@@ -14,7 +15,6 @@ logger = loggers.logger("windlass.pipelines")
 
 NAME: Final = "circuit deferrals"
 LONGEST_INTERVAL: Final = 60.0
-MICROSECONDS: Final = 1_000_000
 
 
 def interval_for(longest: float) -> float:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.delivery_outcomes import delay_of, failure_of
 from windlass.pipelines.delivery_sources import DeliverySource
 from windlass.pipelines.outlets import deliver_to
@@ -14,7 +15,6 @@ from windlass.spi import Outlet
 from windlass.stores.database import Database
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
 
-MICROSECONDS: Final = 1_000_000
 LONGEST_REASON: Final = 500
 PAGE: Final = 100
 

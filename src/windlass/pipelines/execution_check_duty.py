@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windlass import loggers
+from windlass.domain.identity import FIRST_ID
 from windlass.feature import NodeTools
 from windlass.runtime.duty import Duty
 from windlass.stores.lease_holder import LeaseHolder
@@ -18,7 +19,7 @@ class ExecutionChecks(Duty):
         super().__init__("checks of executions", lease, tools.errors)
         self._lease = lease
         self._publish = tools.publish
-        self._after = execution_checks.FIRST_ID
+        self._after = FIRST_ID
 
     async def batch(self) -> bool:
         """Check once; a pass is one window."""

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.clock import monotonic
+from windlass.domain.clock import MICROSECONDS, monotonic
 from windlass.domain.execution import FailedStep, ItemFailure, LastRejects, LogRow
 from windlass.domain.execution_items import NewReject
 from windlass.domain.external_wait import LastWait
@@ -32,8 +32,6 @@ from windlass.pipelines.step_verdict import RejectValue, RetryStep, StepVerdict,
 from windlass.pipelines.stream_steps import StreamResult, StreamSteps
 from windlass.pipelines.subscribers import Subscribers
 from windlass.pipelines.transitions import Transitions
-
-MICROSECONDS = 1_000_000
 
 
 class ExecutionRun:

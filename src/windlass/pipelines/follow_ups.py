@@ -50,7 +50,7 @@ def _of_execution(ended: Ended) -> bool:
 
 
 def _of_part(ended: Ended) -> bool:
-    return is_part(ended.target)
+    return is_part(ended.target) and not ended.in_cascade
 
 
 def _has_cargo(ended: Ended) -> bool:
@@ -85,7 +85,7 @@ def _end_executions(dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
     stopped = yield from moves.cancel(dialect, parts, reason="execution_ended", parts=True)
     for execution in unfinished:
         yield from items.detach(dialect, execution)
-    return Effects(canceled=tuple(stopped.ended), calls=deliveries)
+    return Effects(canceled=tuple(job._replace(in_cascade=True) for job in stopped.ended), calls=deliveries)
 
 
 def _store_rejects(dialect: Dialect, ended: Sequence[Ended]) -> Plan[tuple[Callable[[], None], ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from windlass.domain.attempt_end import EndAttempt
-from windlass.domain.clock import from_micros
+from windlass.domain.clock import MICROSECONDS, from_micros
 from windlass.domain.external_wait import LastWait, NewWait, WaitKey, WaitStatus
 from windlass.domain.interaction_tokens import TokenContent
 from windlass.execution_errors import AwaitTimeoutError
@@ -19,8 +19,6 @@ from windlass.runtime.verbs import adrive
 from windlass.stores.plans import external_waits
 from windlass.stores.plans.executions import Checkpoint
 from windlass.submission.error_text import short
-
-MICROSECONDS = 1_000_000
 
 
 class Interaction:

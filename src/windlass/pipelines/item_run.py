@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from windlass.context import Snooze
 from windlass.domain.attempt_end import EndAttempt
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.execution import OPEN, ItemFailure, item_failure_of
 from windlass.domain.execution_items import ItemRow, ItemStatus, ItemWrite, NewItem, NewReject
 from windlass.domain.external_wait import NewWait
@@ -27,7 +28,6 @@ from windlass.runtime.failpoints import reached
 from windlass.stores.plans import items
 from windlass.stores.plans.executions import Checkpoint, CheckpointAnswer
 
-MICROSECONDS = 1_000_000
 HOWEVER_LATE = 2**61
 OF_THE_CLAIM = (EndAttempt, StopJob)
 """Exceptions that end the claim, and are not a failure of a step."""

@@ -10,7 +10,13 @@ from windlass.domain.keys import check_key, check_queue
 from windlass.domain.options import DEFAULT_QUEUE
 from windlass.domain.priority import Priority, parse_priority
 from windlass.domain.reject import Reject, SinkFailure
-from windlass.domain.step_options import STEP_OPTION_NAMES, StepOptionsDict, check_step_options
+from windlass.domain.step_options import (
+    STEP_OPTION_NAMES,
+    StepOptionsDict,
+    check_step_options,
+    check_switch,
+    checked_option,
+)
 from windlass.domain.suggestions import did_you_mean
 from windlass.errors import InvalidOptionError
 from windlass.pipelines.reject_sinks import checked_sink
@@ -81,7 +87,7 @@ def split_options(given: Mapping[str, Any], where: str) -> tuple[PipelineOptions
         if name in STEP_OPTION_NAMES:
             of_steps[name] = value
         elif name in _CHECKS:
-            own[name] = _checked(where, name, value)
+            own[name] = checked_option(where, name, _CHECKS[name], value)
         else:
             known = (*_CHECKS, *STEP_OPTION_NAMES)
             hint = did_you_mean(name, known) or f"; the options are {', '.join(known)}"
@@ -101,22 +107,6 @@ def check_label(value: object, what: str, longest: int) -> str:
     rule = f"{what} must be 1 to {longest} characters of A-Z a-z 0-9 _ . -, got {value!r}"
     meant = _NOT_IN_NAME.sub("-", str(value).strip()).strip("-")[:longest] if isinstance(value, str | int) else ""
     raise InvalidOptionError(f"{rule}; did you mean {meant!r}?" if meant else f"{rule}; e.g. 'orders'")
-
-
-def _checked(where: str, name: str, value: object) -> Any:
-    try:
-        return _CHECKS[name](value)
-    except InvalidOptionError as error:
-        raise InvalidOptionError(f"{where}: {error}") from None
-
-
-def _switch(name: str) -> Callable[[object], bool]:
-    def check(value: object) -> bool:
-        if isinstance(value, bool):
-            return value
-        raise InvalidOptionError(f"{name} must be True or False, got {value!r}")
-
-    return check
 
 
 def _check_include_payload(value: object) -> bool | None:
@@ -180,14 +170,14 @@ def _check_subscribe(value: object) -> str | None:
 
 
 _CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
-    "dlq": _switch("dlq"),
+    "dlq": check_switch("dlq"),
     "max_rejected": _check_max_rejected,
     "include_payload": _check_include_payload,
     "sink": checked_sink,
     "sink_failure": _check_sink_failure,
     "key_policy": _check_key_policy,
     "tenants": _check_tenants,
-    "require_tenant": _switch("require_tenant"),
+    "require_tenant": check_switch("require_tenant"),
     "tenant_concurrency": _limit("tenant_concurrency"),
     "queue": check_queue,
     "priority": parse_priority,

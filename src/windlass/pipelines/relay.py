@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from windlass.domain.clock import monotonic
+from windlass.domain.clock import MICROSECONDS, monotonic
 from windlass.domain.delivery_outcomes import AT_ONCE, DestinationHealth, failure_of
 from windlass.domain.rhythm import Always
 from windlass.errors import StoreUnavailableError
@@ -28,7 +28,6 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan
 from windlass.stores.plans.delivery_rows import DueDelivery, Settlement
 
-MICROSECONDS: Final = 1_000_000
 MOST_ROWS: Final = 100
 """Number of rows that one batch reads."""
 LONGEST_SLEEP: Final = 5.0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from windlass import loggers
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.cluster import NOTHING_DECLARED, Declared
 from windlass.domain.deliveries import DEAD_LETTER, REJECT
 from windlass.failure.dead_letters import DEAD_LETTERS
@@ -22,8 +23,6 @@ from windlass.stores.database import Database
 from windlass.stores.plans import outbox
 
 logger = loggers.logger("windlass.outbox")
-
-MICROSECONDS = 1_000_000
 
 
 def feature(

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from windlass.domain.backoff import Backoff
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.exception_chain import forbidding
 from windlass.domain.step_options import StepOptions
 from windlass.execution_errors import RejectSinkError
 from windlass.failure.retry import GiveUp, decide_retry
 from windlass.retry_signals import RejectItem
 from windlass.spi import RetryPolicy
-
-MICROSECONDS = 1_000_000
 
 
 class RetryStep(NamedTuple):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
-from windlass.domain.clock import micros
+from windlass.domain.clock import MICROSECONDS, micros
 from windlass.domain.cron import Cron
 from windlass.domain.durations import seconds
 from windlass.domain.intervals import Every
@@ -20,7 +20,6 @@ from windlass.errors import InvalidOptionError
 from windlass.submission.call import Call, Flow, Group
 from windlass.submission.error_text import short
 
-MICROSECONDS: Final = 1_000_000
 E = TypeVar("E", bound=StrEnum)
 
 Times = str | Every

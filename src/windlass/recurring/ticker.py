@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from windlass import loggers
-from windlass.domain.clock import from_micros, monotonic
+from windlass.domain.clock import MICROSECONDS, from_micros, monotonic
 from windlass.domain.stored_schedule import SkippedTick
 from windlass.feature import NodeTools
 from windlass.recurring.reconciliation import Reconciliation
@@ -17,7 +17,6 @@ from windlass.stores.plans import ticks
 
 logger = loggers.logger("windlass.schedules")
 
-MICROSECONDS: Final = 1_000_000
 LONGEST_SLEEP: Final = 5.0
 """Seconds after which the store is queried for the next tick in any case."""
 SUSPENDED_FOR: Final = 60.0

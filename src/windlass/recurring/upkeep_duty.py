@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from windlass import loggers
-from windlass.domain.clock import monotonic
+from windlass.domain.clock import MICROSECONDS, monotonic
 from windlass.runtime.duty import Duty
 from windlass.runtime.error_handling import ErrorHandling
 from windlass.stores.lease_holder import LeaseHolder
@@ -14,7 +14,6 @@ from windlass.stores.plans.schedule_upkeep import LiveDeclaration
 
 logger = loggers.logger("windlass.schedules")
 
-MICROSECONDS: Final = 1_000_000
 INTERVAL: Final = 10.0
 """Seconds between two passes: a schedule is retired within 30 seconds."""
 DAY: Final = 86_400.0

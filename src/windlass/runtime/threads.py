@@ -18,8 +18,6 @@ from typing import Any
 
 from windlass.domain.clock import monotonic
 
-IDLE_SECONDS = 60.0
-
 
 class Interrupted(BaseException):
     """Thrown into a thread whose attempt is over. A BaseException, so that `except Exception` does not catch it."""

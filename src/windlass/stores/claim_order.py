@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.lanes import QUEUE
 
 QueueLane = tuple[str, str | None]
@@ -19,7 +20,7 @@ class JobPosition(NamedTuple):
     job_id: str
 
 
-FIRST = JobPosition(-(1 << 63), "00000000-0000-0000-0000-000000000000")
+FIRST = JobPosition(-(1 << 63), FIRST_ID)
 """Before all jobs."""
 
 Starts = Mapping[tuple[str, int], JobPosition]

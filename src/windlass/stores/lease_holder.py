@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.rhythm import Rhythm
 from windlass.runtime.duty import LeaseLostError
 from windlass.stores.database import Database, P, PlanFunction
@@ -12,7 +13,6 @@ from windlass.stores.plans import leases
 
 T = TypeVar("T")
 
-MICROSECONDS = 1_000_000
 SOON = 0.1
 """Seconds after which another holder may have finished."""
 

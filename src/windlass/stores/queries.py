@@ -56,11 +56,6 @@ def bulk_columns(dialect: str) -> dict[str, tuple[tuple[str, str], ...]]:
     return {query.name: tuple(_columns(query.sql)) for query in queries.values() if query.kind == "bulk"}
 
 
-def overrides(dialect: str) -> set[str]:
-    """Return the names that the dialect's files define although the common files do too."""
-    return _folder("plans").keys() & _folder(dialect).keys()
-
-
 def to_pyformat(sql: str) -> str:
     """Convert `:name` to `%(name)s`, for drivers that need it."""
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))

@@ -226,7 +226,7 @@ class _Load:
     def _finish(self) -> Verb[None]:
         parts = self._parts
         end = batches.Chunk(self._batch_id, self._seen, _loader(), ())
-        effects = yield from parts.access.run(batches.finish_loading, end)
+        effects = yield from parts.access.run(batches.finish_loading, end, parts.follow_ups)
         parts.publish((), effects)
         yield from carry_out(parts.access, parts.publish, effects.unfinished, parts.follow_ups)
 

@@ -23,10 +23,9 @@ from windlass.submission.cascades import carry_out
 T = TypeVar("T")
 
 Unit = Sequence[NewJob]
-Answer = list[SubmittedJob] | Conflict
 
 
-def settled(answer: Answer) -> list[SubmittedJob]:
+def settled(answer: jobs.Answer) -> list[SubmittedJob]:
     """Return the store's answer, or raise the error it stands for."""
     if isinstance(answer, Conflict):
         if answer.of_follower:
@@ -50,13 +49,13 @@ class GroupCommit:
         self._publish = publish
         """Called after a commit with the jobs that were canceled for others."""
         self._follow_ups = follow_ups
-        self._groups = CallerGroups[Unit, Answer](self._commit)
+        self._groups = CallerGroups[Unit, jobs.Answer](self._commit)
 
     def submit(self, unit: Unit) -> Verb[list[SubmittedJob]]:
         """Store a unit; return when it is committed."""
         return settled((yield from self._groups.submit(unit)))
 
-    def _commit(self, units: Sequence[Unit]) -> Verb[list[Answer]]:
+    def _commit(self, units: Sequence[Unit]) -> Verb[list[jobs.Answer]]:
         """Store units in one transaction."""
         rows = [job for unit in units for job in unit]
         # A commit with keys may wait for a lock, or store nothing: it carries no wakeup.

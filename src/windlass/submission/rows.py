@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.clock import micros
+from windlass.domain.clock import MICROSECONDS, micros
 from windlass.domain.job import NewJob
 from windlass.domain.lanes import Lane
 from windlass.domain.options import ResolvedOptions
@@ -17,7 +17,6 @@ from windlass.submission.error_text import short
 from windlass.submission.json_depth import TOO_DEEP, is_too_deep
 from windlass.submission.stored_options import NO_CALLBACKS, Callbacks, to_text
 
-MICROSECONDS = 1_000_000
 _AFTER_ARGS = NewJob._fields.index("args") + 1
 
 

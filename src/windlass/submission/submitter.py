@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from windlass.domain.ended import Effects, Ended
@@ -30,8 +30,6 @@ from windlass.submission.registry import Registry
 from windlass.submission.resources import checked_resources, resources_of
 from windlass.submission.signature import CallSpec
 from windlass.submission.transactional import CallerTransactions
-
-R = TypeVar("R")
 
 
 class Inline(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windlass.app import Windlass
-from windlass.domain.clock import VirtualClock
+from windlass.domain.clock import MICROSECONDS, VirtualClock
 from windlass.errors import ConfigurationError
 from windlass.parts import Parts
 from windlass.publisher import Publisher
@@ -11,8 +11,6 @@ from windlass.recurring.reconciliation import Reconciliation
 from windlass.recurring.ticker import log_skipped
 from windlass.runtime.verbs import Verb, adrive, drive, off_loop
 from windlass.stores.plans import ticks
-
-MICROSECONDS = 1_000_000
 
 
 def tick(app: Windlass) -> int:

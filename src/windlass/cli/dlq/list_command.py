@@ -10,10 +10,9 @@ import click
 from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.dlq.filters import letter_filters
-from windlass.cli.output import note, write_items
-from windlass.cli.pages import show_page
-from windlass.cli.parameters import json_option, limit_option, on_application
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.pages import show_list, show_page
+from windlass.cli.parameters import cursor_option, json_option, limit_option, on_application
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.client.dead_letter_views import RedriveFilters
 from windlass.domain.dead_letter import DeadLetter, DeadLetterGroup
 
@@ -40,7 +39,7 @@ GROUPS: Final = (
 @on_application
 @letter_filters
 @limit_option(50, "Dead letters in a page.")
-@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@cursor_option
 @json_option("dlq list")
 def command(app: Windlass, filters: RedriveFilters, limit: int, cursor: str | None, as_json: bool) -> None:
     """List dead letters that fit every filter given, the latest first.
@@ -53,11 +52,7 @@ def command(app: Windlass, filters: RedriveFilters, limit: int, cursor: str | No
         windlass dlq list --target shop:charge --filter reason=retry_exhausted --json
     """
     page = app.dead_letters.find(cursor=cursor, limit=limit, **filters)
-    if as_json:
-        write_items(page.items, page.next_cursor)
-        return
-    now = app.parts.clock.now()
-    show_page(page, LETTERS, lambda letter: _letter(letter, now), "dead letters", cursor)
+    show_page(app, page, LETTERS, _letter, "dead letters", cursor, as_json=as_json)
 
 
 @click.command(name="groups", epilog=pipe_epilog("group", GROUPS))
@@ -76,13 +71,7 @@ def groups(app: Windlass, filters: RedriveFilters, limit: int, as_json: bool) ->
         windlass dlq groups --queue billing --since 1d
     """
     found = app.dead_letters.groups(limit=limit, **filters)
-    if as_json:
-        write_items(found)
-    elif found:
-        now = app.parts.clock.now()
-        table(GROUPS, [_group(group, now) for group in found])
-    else:
-        note("no dead letters fit")
+    show_list(app, found, GROUPS, _group, "no dead letters fit", as_json=as_json)
 
 
 def _letter(letter: DeadLetter, now: datetime) -> list[Cell]:
@@ -92,7 +81,7 @@ def _letter(letter: DeadLetter, now: datetime) -> list[Cell]:
         Cell(letter.resource_name),
         Cell(letter.fingerprint),
         Cell(str(letter.retries_observed)),
-        _when(letter.created_at, now),
+        moment_cell(letter.created_at, now),
         Cell(phrases.first_line(letter.error_message), "red"),
     ]
 
@@ -102,11 +91,7 @@ def _group(group: DeadLetterGroup, now: datetime) -> list[Cell]:
         Cell(group.fingerprint),
         Cell(f"{group.count:,}", "bold", plain=str(group.count)),
         Cell(group.target),
-        _when(group.first_at, now),
-        _when(group.last_at, now),
+        moment_cell(group.first_at, now),
+        moment_cell(group.last_at, now),
         Cell(phrases.first_line(group.sample), "red"),
     ]
-
-
-def _when(moment: datetime, now: datetime) -> Cell:
-    return Cell(phrases.distance(moment, now), plain=phrases.utc(moment))

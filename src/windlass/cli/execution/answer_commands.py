@@ -6,7 +6,6 @@ import dataclasses
 import json
 import sys
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 import click
@@ -15,8 +14,8 @@ from windlass.app import Windlass
 from windlass.cli import phrases
 from windlass.cli.output import json_text, write_items, write_json, write_line
 from windlass.cli.pages import show_page
-from windlass.cli.parameters import json_option, limit_option, on_application, tenant_option
-from windlass.cli.tables import Cell, Column, pipe_epilog
+from windlass.cli.parameters import cursor_option, json_option, limit_option, on_application, tenant_option
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.domain.external_wait import ExternalWait
 
 COLUMNS: Final = (
@@ -34,7 +33,7 @@ COLUMNS: Final = (
 @tenant_option
 @click.option("--pipeline", "-p", metavar="NAME", show_envvar=True, help="Of this pipeline, in all its versions.")
 @limit_option(50, "Waits in a page.")
-@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@cursor_option
 @click.option("--tokens", is_flag=True, show_envvar=True, help="With --json: show the tokens, which let anyone answer.")
 @json_option("execution pending")
 def pending(
@@ -49,8 +48,7 @@ def pending(
     if as_json:
         write_items([_as_json(wait, tokens=tokens) for wait in page], page.next_cursor)
         return
-    now = app.parts.clock.now()
-    show_page(page, COLUMNS, partial(_row, now=now), "waits", cursor)
+    show_page(app, page, COLUMNS, _row, "waits", cursor)
 
 
 @click.command(name="complete")
@@ -95,7 +93,7 @@ def _row(wait: ExternalWait, now: datetime) -> list[Cell]:
         Cell(wait.interaction_id),
         Cell(wait.pipeline),
         Cell(wait.step),
-        Cell(phrases.distance(wait.created_at, now), plain=phrases.utc(wait.created_at)),
-        Cell(phrases.distance(wait.deadline, now), plain=phrases.utc(wait.deadline)),
+        moment_cell(wait.created_at, now),
+        moment_cell(wait.deadline, now),
         Cell(phrases.first_line(json_text(wait.request))),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import click
@@ -10,10 +11,10 @@ from click.core import ParameterSource
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import note, write_items
+from windlass.cli.output import note
 from windlass.cli.pages import show_page
-from windlass.cli.parameters import json_option, limit_option, on_application, tenant_option
-from windlass.cli.tables import STATUS_STYLES, Cell, Column, pipe_epilog
+from windlass.cli.parameters import cursor_option, json_option, limit_option, on_application, tenant_option
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, moment_cell, pipe_epilog
 from windlass.client.filters import Page
 from windlass.domain.execution import DEAD, Execution, ExecutionStatus
 
@@ -49,7 +50,7 @@ COLUMNS: Final = (
     help="Open ones of all tenants that were begun with other steps than the application declares.",
 )
 @limit_option(50, "Executions in a page.")
-@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@cursor_option
 @json_option("execution list")
 @click.pass_context
 def command(
@@ -78,12 +79,9 @@ def command(
         page = Page(found)
     else:
         page = app.executions.find(tenant, pipeline=pipeline, status=status, cursor=cursor, limit=limit)
-    if as_json:
-        write_items(page.items, page.next_cursor)
-        return
-    now = app.parts.clock.now()
-    show_page(page, COLUMNS, lambda execution: _row(execution, now, with_tenant=stranded), "executions", cursor)
-    if stranded and page.items:
+    row = partial(_row, with_tenant=stranded)
+    show_page(app, page, COLUMNS, row, "executions", cursor, as_json=as_json)
+    if stranded and page.items and not as_json:
         note("move one to another version of its pipeline: windlass execution redrive ID --to-version …")
 
 
@@ -107,6 +105,6 @@ def _row(execution: Execution, now: datetime, *, with_tenant: bool) -> list[Cell
         Cell("" if execution.status is ExecutionStatus.SUCCEEDED else execution.step or f"step {execution.cursor}"),
         Cell(str(execution.attempt) if execution.attempt > 1 else "", "yellow", plain=str(execution.attempt)),
         Cell(f"{execution.rejected:,}" if execution.rejected else "", "yellow", plain=str(execution.rejected)),
-        Cell(phrases.distance(execution.created_at, now), plain=phrases.utc(execution.created_at)),
+        moment_cell(execution.created_at, now),
         Cell(phrases.first_line(execution.error_message), "red" if execution.status in DEAD else "yellow"),
     ]

@@ -16,7 +16,7 @@ from windlass.cli.job.show import heading
 from windlass.cli.output import drawn, facts, json_text, note, write_json
 from windlass.cli.parameters import json_option, on_application, tenant_option
 from windlass.cli.short_ids import full_execution_id, job_id
-from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, moment_cell, table
 from windlass.domain.execution import DEAD, ENDED, Execution, ExecutionStatus
 from windlass.domain.execution_progress import ExecutionProgress, PartProgress, StageProgress
 
@@ -174,6 +174,6 @@ def _part(part: PartProgress, now: datetime) -> list[Cell]:
         Cell(part.status, STATUS_STYLES.get(part.status, "")),
         Cell(part.first if part.first == part.last else f"{part.first} to {part.last or 'the last'}"),
         Cell(part.step),
-        Cell("") if part.due_at is None else Cell(phrases.distance(part.due_at, now), plain=phrases.utc(part.due_at)),
+        moment_cell(part.due_at, now),
         Cell(part.node or ""),
     ]

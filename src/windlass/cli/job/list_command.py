@@ -9,10 +9,9 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import write_items
 from windlass.cli.pages import show_page
-from windlass.cli.parameters import filter_options, json_option, limit_option, on_application
-from windlass.cli.tables import STATUS_STYLES, Cell, Column, pipe_epilog
+from windlass.cli.parameters import cursor_option, filter_options, json_option, limit_option, on_application
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, moment_cell, pipe_epilog
 from windlass.client.filters import JobFilters
 from windlass.domain.job import Job
 from windlass.domain.states import JobStatus
@@ -40,7 +39,7 @@ COLUMNS: Final = (
 )
 @filter_options
 @limit_option(50, "Jobs in a page.")
-@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@cursor_option
 @json_option("job list")
 def command(
     app: Windlass, status: str | None, filters: JobFilters, limit: int, cursor: str | None, as_json: bool
@@ -54,11 +53,7 @@ def command(
         windlass job list --queue billing --tag import --json
     """
     page = app.find(status=status, cursor=cursor, limit=limit, **filters)
-    if as_json:
-        write_items(page.items, page.next_cursor)
-        return
-    now = app.parts.clock.now()
-    show_page(page, COLUMNS, lambda job: row(job, now), "jobs", cursor)
+    show_page(app, page, COLUMNS, row, "jobs", cursor, as_json=as_json)
 
 
 def row(job: Job, now: datetime) -> list[Cell]:
@@ -70,6 +65,6 @@ def row(job: Job, now: datetime) -> list[Cell]:
         Cell(job.queue),
         Cell(phrases.priority(job.priority)),
         Cell(phrases.attempts(job)),
-        Cell(phrases.distance(job.created_at, now), plain=phrases.utc(job.created_at)),
+        moment_cell(job.created_at, now),
         Cell(phrases.first_line(job.error), "red" if job.status is JobStatus.FAILED else "yellow"),
     ]

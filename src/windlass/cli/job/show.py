@@ -15,7 +15,7 @@ from windlass.cli import phrases
 from windlass.cli.output import console, drawn, facts, json_text, note, write_json, write_line
 from windlass.cli.parameters import json_option, on_application
 from windlass.cli.short_ids import full_id, job_id
-from windlass.cli.tables import STATUS_STYLES, Cell, Column, table
+from windlass.cli.tables import STATUS_STYLES, Cell, Column, moment_cell, table
 from windlass.domain.control_characters import indented
 from windlass.domain.execution import is_execution, is_part
 from windlass.domain.job import Attempt, Job
@@ -138,7 +138,7 @@ def attempt_row(attempt: Attempt, now: datetime) -> list[Cell]:
     return [
         Cell(str(attempt.number)),
         Cell(attempt.outcome, OUTCOME_STYLES.get(attempt.outcome, "")),
-        Cell(phrases.distance(started, now), plain=phrases.utc(started)),
+        moment_cell(started, now),
         Cell("" if attempt.wait_ms is None else phrases.span(attempt.wait_ms)),
         Cell("" if attempt.run_ms is None else phrases.span(attempt.run_ms)),
         Cell(attempt.node or ""),

@@ -9,11 +9,10 @@ import click
 
 from windlass.app import Windlass
 from windlass.cli import phrases
-from windlass.cli.output import note, write_items
-from windlass.cli.pages import show_page
-from windlass.cli.parameters import json_option, limit_option, on_application
+from windlass.cli.pages import show_list, show_page
+from windlass.cli.parameters import cursor_option, json_option, limit_option, on_application
 from windlass.cli.reject.filters import reject_filters
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.client.reject_filters import RejectFiltersDict
 from windlass.domain.reject import GROUPINGS, STREAM, Reject, RejectGroup
 
@@ -42,7 +41,7 @@ GROUPS: Final = (
 @on_application
 @reject_filters
 @limit_option(50, "Rejects in a page.")
-@click.option("--cursor", show_envvar=True, help="Go on where the page before ended; it says with what.")
+@cursor_option
 @json_option("reject list")
 def command(app: Windlass, filters: RejectFiltersDict, limit: int, cursor: str | None, as_json: bool) -> None:
     """List rejects that fit every filter given, the latest first.
@@ -55,11 +54,7 @@ def command(app: Windlass, filters: RejectFiltersDict, limit: int, cursor: str |
         windlass reject list --pipeline orders --step price --json
     """
     page = app.rejects.find(cursor=cursor, limit=limit, **filters)
-    if as_json:
-        write_items(page.items, page.next_cursor)
-        return
-    now = app.parts.clock.now()
-    show_page(page, REJECTS, lambda reject: _reject(reject, now), "rejects", cursor)
+    show_page(app, page, REJECTS, _reject, "rejects", cursor, as_json=as_json)
 
 
 @click.command(name="groups", epilog=pipe_epilog("group", GROUPS))
@@ -86,13 +81,7 @@ def groups(app: Windlass, filters: RejectFiltersDict, by: str, limit: int, as_js
         windlass reject groups --pipeline orders
     """
     found = app.rejects.groups(by, limit=limit, **filters)
-    if as_json:
-        write_items(found)
-    elif found:
-        now = app.parts.clock.now()
-        table(GROUPS, [_group(group, now) for group in found])
-    else:
-        note("no rejects fit")
+    show_list(app, found, GROUPS, _group, "no rejects fit", as_json=as_json)
 
 
 def _reject(reject: Reject, now: datetime) -> list[Cell]:
@@ -104,7 +93,7 @@ def _reject(reject: Reject, now: datetime) -> list[Cell]:
         Cell(_short(item), plain=item),
         Cell(_short(reject.item_fingerprint), plain=reject.item_fingerprint),
         Cell(str(reject.retries_observed)),
-        _when(reject.rejected_at, now),
+        moment_cell(reject.rejected_at, now),
         Cell("" if reject.redriven_as is None else str(reject.redriven_as)),
         Cell(phrases.first_line(reject.error_message), "red"),
     ]
@@ -115,15 +104,11 @@ def _group(group: RejectGroup, now: datetime) -> list[Cell]:
         Cell(group.key),
         Cell(f"{group.count:,}", "bold", plain=str(group.count)),
         Cell(f"{group.share:.0%}", plain=f"{group.share:.4f}"),
-        _when(group.first_at, now),
-        _when(group.last_at, now),
+        moment_cell(group.first_at, now),
+        moment_cell(group.last_at, now),
         Cell(phrases.first_line(group.sample), "red"),
     ]
 
 
 def _short(text: str) -> str:
     return text if len(text) <= 16 else f"{text[:12]}…"
-
-
-def _when(moment: datetime, now: datetime) -> Cell:
-    return Cell(phrases.distance(moment, now), plain=phrases.utc(moment))

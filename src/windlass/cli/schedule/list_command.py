@@ -8,10 +8,9 @@ from typing import Final
 import click
 
 from windlass.app import Windlass
-from windlass.cli import phrases
-from windlass.cli.output import note, write_items
+from windlass.cli.pages import show_list
 from windlass.cli.parameters import json_option, on_application
-from windlass.cli.tables import Cell, Column, pipe_epilog, table
+from windlass.cli.tables import Cell, Column, moment_cell, pipe_epilog
 from windlass.domain.schedule_plan import Overlap
 from windlass.domain.stored_schedule import Schedule
 
@@ -43,13 +42,8 @@ def command(app: Windlass, as_json: bool) -> None:
         windlass schedule list
     """
     found = app.schedules.list()
-    if as_json:
-        write_items(found)
-    elif found:
-        now = app.parts.clock.now()
-        table(COLUMNS, [_row(schedule, now) for schedule in found])
-    else:
-        note("there is no schedule; declared ones are stored when a worker starts")
+    nothing = "there is no schedule; declared ones are stored when a worker starts"
+    show_list(app, found, COLUMNS, _row, nothing, as_json=as_json)
 
 
 def _row(schedule: Schedule, now: datetime) -> list[Cell]:
@@ -58,14 +52,10 @@ def _row(schedule: Schedule, now: datetime) -> list[Cell]:
         Cell(schedule.state, STATE_STYLES.get(schedule.state, "")),
         Cell(schedule.cron),
         Cell("" if schedule.zone == "UTC" else schedule.zone, plain=schedule.zone),
-        _moment(schedule.next_at, now),
-        _moment(schedule.last_at, now),
+        moment_cell(schedule.next_at, now),
+        moment_cell(schedule.last_at, now),
         Cell("" if schedule.overlap is Overlap.ALLOW else schedule.overlap.value, plain=schedule.overlap.value),
         Cell(schedule.misfire.value),
         Cell(f"{schedule.skipped:,}" if schedule.skipped else "", "yellow", plain=str(schedule.skipped)),
         Cell(schedule.target),
     ]
-
-
-def _moment(moment: datetime | None, now: datetime) -> Cell:
-    return Cell("") if moment is None else Cell(phrases.distance(moment, now), plain=phrases.utc(moment))

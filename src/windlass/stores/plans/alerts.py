@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.clock import END_OF_TIME
+from windlass.domain.identity import LAST_ID
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
 WINDOW: Final = 1000
 MOST_READ: Final = 20_000
 """Largest number of rows that one page reads."""
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-END_OF_TIME: Final = 2**62
 
 
 class AlertFilters(NamedTuple):

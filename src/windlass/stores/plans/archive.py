@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from windlass.domain.identity import lowest_job_id
+from windlass.domain.identity import LAST_ID, lowest_job_id
 from windlass.domain.signal import WAIT_IN_TEXT
 from windlass.runtime.failpoints import reached
 from windlass.stores.columns import ATTEMPT, FLOW, SIGNAL_WAIT, STORED_JOB
@@ -20,8 +20,6 @@ WINDOW = 1024
 MOST_LOOKED_AT = 20 * WINDOW
 SKEW_US = 3_600_000_000
 """Largest difference between the clock of a process that creates ids and the store's."""
-FIRST_ID = "00000000-0000-0000-0000-000000000000"
-LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 _FORGET = ("forget_ended", "forget_jobs", "forget_attempts", "forget_progress", "forget_lines")
 

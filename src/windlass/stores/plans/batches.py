@@ -15,6 +15,7 @@ from windlass.domain.tags import tags_of
 from windlass.errors import JobStateError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flows
 
@@ -60,7 +61,7 @@ def store_chunk(dialect: Dialect, chunk: Chunk, new_queues: Sequence[str], notif
     reached("batch.chunk_before_commit")
 
 
-def finish_loading(dialect: Dialect, chunk: Chunk) -> Plan[Effects]:
+def finish_loading(dialect: Dialect, chunk: Chunk, follow_ups: FollowUps = ()) -> Plan[Effects]:
     """Note that all children are stored; a batch whose children have ended, or that has none, ends here.
 
     It does nothing if another loader of the same items has done so.
@@ -74,7 +75,7 @@ def finish_loading(dialect: Dialect, chunk: Chunk) -> Plan[Effects]:
     if (yield Step("set_loaded", loaded)) != 1:
         raise (yield from _not_open(dialect, chunk))
     reached("batch.loaded")
-    return (yield from flows.carry_on(dialect, Unfinished(frozenset({chunk.batch_id}))))
+    return (yield from flows.carry_on(dialect, Unfinished(frozenset({chunk.batch_id})), follow_ups))
 
 
 def _is_loaded(batch: BatchState, total: int) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from windlass.domain.dead_letter import EXECUTION, JOB, TENANT
-from windlass.domain.identity import new_job_ids
+from windlass.domain.identity import FIRST_ID, new_job_ids
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
 from windlass.runtime.failpoints import reached
@@ -22,8 +22,7 @@ from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flow_retention, reads
 
-LOWEST_ID: Final = "00000000-0000-0000-0000-000000000000"
-FIRST: Final = (-1, LOWEST_ID)
+FIRST: Final = (-1, FIRST_ID)
 """Where a purge begins."""
 
 
@@ -262,7 +261,7 @@ def _uncount(rows: Sequence[tuple[str, str, int]]) -> Plan[None]:
     """Remove dead letters from their groups; hidden ones are not in them."""
     counts = Counter(fingerprint for _, fingerprint, hidden in rows if not hidden)
     deaths = [
-        _Deaths(fingerprint, "", "", "", -count, LOWEST_ID, LOWEST_ID, LOWEST_ID)
+        _Deaths(fingerprint, "", "", "", -count, FIRST_ID, FIRST_ID, FIRST_ID)
         for fingerprint, count in sorted(counts.items())
     ]
     if deaths:

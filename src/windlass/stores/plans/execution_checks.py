@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from windlass.domain.ended import NO_EFFECTS, Effects
+from windlass.domain.identity import FIRST_ID, LAST_ID
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
@@ -18,8 +19,6 @@ WINDOW: Final = 5_000
 """Number of live jobs that one pass looks at."""
 MOST: Final = 200
 """Number of executions that one transaction makes due."""
-FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 class CheckedExecutions(NamedTuple):

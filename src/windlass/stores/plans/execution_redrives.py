@@ -11,7 +11,7 @@ from windlass.domain.identity import new_job_id
 from windlass.execution_errors import ExecutionNotFoundError, ExecutionStateError, StaleVersionError
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
-from windlass.stores.ending import FollowUps, MovedJobs
+from windlass.stores.ending import FollowUps, MovedJobs, end_canceled
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import executions, external_waits, items, moves
 
@@ -83,7 +83,7 @@ def redrive(
         yield Step("lock_ended", {"ids": dialect.ids([execution_id])})
         yield from reopen(dialect, [execution_id], reset=False)
     if status == OPEN:
-        started = yield from _give_up_parts(dialect, execution_id)
+        started = yield from _give_up_parts(dialect, execution_id, follow_ups)
     else:
         started = yield from moves.retry(dialect, [execution_id], follow_ups)
     if status != OPEN and not started.ended:
@@ -115,7 +115,7 @@ def _move(dialect: Dialect, execution_id: str, moved: OtherVersion, *, awaits: i
         yield Step("wake_answered", {"ids": dialect.ids([execution_id])})
 
 
-def _give_up_parts(dialect: Dialect, execution_id: str) -> Plan[MovedJobs]:
+def _give_up_parts(dialect: Dialect, execution_id: str, follow_ups: FollowUps) -> Plan[MovedJobs]:
     """Cancel the jobs of an open execution's parts, which are of the version before; its next claim makes others."""
     yield from executions.lock_mains(dialect, [execution_id])
     jobs = yield from items.live_jobs(dialect, [execution_id])
@@ -123,7 +123,8 @@ def _give_up_parts(dialect: Dialect, execution_id: str) -> Plan[MovedJobs]:
         return MovedJobs([])
     stopped = yield from moves.cancel(dialect, jobs, reason="execution_moved", parts=True)
     yield from items.detach(dialect, execution_id)
-    return MovedJobs([], Effects(canceled=tuple(stopped.ended)))
+    effects = Effects(canceled=tuple(job._replace(in_cascade=True) for job in stopped.ended))
+    return MovedJobs([], (yield from end_canceled(dialect, effects, follow_ups)))
 
 
 def _audit(execution_id: str, note: str) -> dict[str, object]:

@@ -86,8 +86,6 @@ def cancel_unreleased(
     yield Step("cancel_followers", {"rows": json_text(rows)})
     yield Step("finish_hot", chosen)
     yield Step("delete_live_keys", chosen)
-    if waiting := [one.job_id for one in followers if one.status == JobStatus.WAITING]:
-        yield Step("close_waits", {"ids": dialect.ids(waiting)})
 
 
 def set_causes(dialect: Dialect, ids: Sequence[str]) -> Plan[dict[str, str]]:
@@ -142,4 +140,5 @@ class UnreleasedJob(NamedTuple):
             left=JobStatus(self.status),
             correlation_id=self.correlation_id,
             reason=self.reason,
+            in_cascade=True,
         )

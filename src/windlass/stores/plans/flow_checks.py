@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.dependencies import ALL, EndedStep, MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Unfinished
+from windlass.domain.identity import FIRST_ID, LAST_ID
 from windlass.domain.states import JobStatus
 from windlass.stores.dialect import Dialect
+from windlass.stores.ending import FollowUps, end_canceled
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import flows
-from windlass.stores.plans.flow_rows import FIRST_ID, parents_of
+from windlass.stores.plans.flow_rows import parents_of
 
 WINDOW: Final = 5_000
 """Number of jobs of flows that one pass checks."""
@@ -26,7 +28,6 @@ MOST_RECOUNTED: Final = 10
 OPERATION_IDLE_US: Final = 10_000_000
 """An operation that was not touched for so long has lost the process that carried it out."""
 GROUP_IDLE_US: Final = 600_000_000
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 _ENDS: Final = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELED})
@@ -49,7 +50,7 @@ def find_unfinished(dialect: Dialect) -> Plan[Unfinished]:
     return Unfinished(frozenset(group for (group,) in groups), frozenset(one for (one,) in operations))
 
 
-def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
+def release_missed(dialect: Dialect, after: str, follow_ups: FollowUps = ()) -> Plan[Checked]:
     """Decide again about followers that wait for a parent that has ended."""
     row = yield Step("flow_window", {"after": after}, literals={"window": WINDOW})
     window = {"after": after, "until": LAST_ID if row is None else row[0], "idle_us": OPERATION_IDLE_US}
@@ -68,8 +69,9 @@ def release_missed(dialect: Dialect, after: str) -> Plan[Checked]:
     effects = (yield from flows.follow(dialect, ended)) if ended else NO_EFFECTS
     if len(ended) < len(parents):
         effects |= yield from flows.decide_batches(dialect, [job for job, *_, of in parents if of == BATCH_TARGET])
+    effects = yield from end_canceled(dialect, effects, follow_ups)
     if groups:
-        effects |= yield from flows.carry_on(dialect, Unfinished(groups))
+        effects |= yield from flows.carry_on(dialect, Unfinished(groups), follow_ups)
     return Checked(effects, len(parents) + len(groups), FIRST_ID if row is None else row[0])
 
 
@@ -84,7 +86,7 @@ def _ended_status(status: str) -> JobStatus:
     return JobStatus(status) if status in _ENDS else JobStatus.FAILED
 
 
-def recount(dialect: Dialect, after: str) -> Plan[Checked]:
+def recount(dialect: Dialect, after: str, follow_ups: FollowUps = ()) -> Plan[Checked]:
     """Count the members of groups again that have no live member and still wait for one."""
     row = yield Step("group_window", {"after": after}, literals={"window": GROUPS})
     window = {"after": after, "until": LAST_ID if row is None else row[0], "idle_us": GROUP_IDLE_US}
@@ -106,5 +108,5 @@ def recount(dialect: Dialect, after: str) -> Plan[Checked]:
     checked = frozenset(wrong) | {
         batch for (batch,) in idle
     }  # counting nothing is a touch: its turn comes in ten minutes
-    effects = (yield from flows.carry_on(dialect, Unfinished(checked))) if checked else NO_EFFECTS
+    effects = (yield from flows.carry_on(dialect, Unfinished(checked), follow_ups)) if checked else NO_EFFECTS
     return Checked(effects, len(wrong), FIRST_ID if row is None else row[0])

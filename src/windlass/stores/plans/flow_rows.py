@@ -10,9 +10,6 @@ import msgspec
 
 from windlass.domain.dependencies import Follows, MemberChange, ways_of
 
-FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
-"""Less than any id."""
-
 CANCEL: Final = "cancel_downstream"
 RELEASE: Final = "release"
 CANCEL_CHILDREN: Final = "cancel_batch"

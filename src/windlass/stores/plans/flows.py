@@ -30,17 +30,16 @@ from windlass.domain.dependencies import (
     reason_for,
 )
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
-from windlass.domain.identity import new_job_id
+from windlass.domain.identity import FIRST_ID, new_job_id
 from windlass.domain.states import TERMINAL, JobStatus
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
+from windlass.stores.ending import FollowUps, end_canceled
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import batch_ends, flow_branches
-from windlass.stores.plans.flow_branches import UnreleasedJob
 from windlass.stores.plans.flow_rows import (
     CANCEL,
     CANCEL_CHILDREN,
-    FIRST_ID,
     RELEASE,
     ToCancel,
     ToRelease,
@@ -84,7 +83,7 @@ def decide_batches(dialect: Dialect, batches: Sequence[str]) -> Plan[Effects]:
     return (yield from wave.run())
 
 
-def carry_on(dialect: Dialect, unfinished: Unfinished) -> Plan[Effects]:
+def carry_on(dialect: Dialect, unfinished: Unfinished, follow_ups: FollowUps = ()) -> Plan[Effects]:
     """Write the next part of what earlier transactions have left; the answer says whether there is more."""
     wave = _Wave(dialect, wait=True)
     wave.changes.update({(group, True): 0 for group in unfinished.groups})
@@ -94,7 +93,7 @@ def carry_on(dialect: Dialect, unfinished: Unfinished) -> Plan[Effects]:
         for operation, kind, detail in (yield Step("lock_operations", chosen)):
             wave.resume(kind, detail)
             done.append(operation)
-    effects = yield from wave.run()
+    effects = yield from end_canceled(dialect, (yield from wave.run()), follow_ups)
     for operation in done:
         yield Step("delete_operation", {"id": operation})
     reached("settle.before_commit")
@@ -213,7 +212,7 @@ class _Wave:
             yield from self._leave_cancels(parents)
             return
         rows = yield Step("downstream", {"rows": json_text(parents), "most": most})
-        found = [UnreleasedJob(*row) for row in rows]
+        found = [flow_branches.UnreleasedJob(*row) for row in rows]
         if not found:
             return
         yield from flow_branches.cancel_unreleased(self._dialect, found)
@@ -224,7 +223,7 @@ class _Wave:
             yield from self._leave_cancels([*parents, *further])
         reached("flow.wave")
 
-    def _canceled(self, follower: UnreleasedJob) -> None:
+    def _canceled(self, follower: flow_branches.UnreleasedJob) -> None:
         """Note a canceled follower, and count it; its group has failed if it was a failure that canceled it."""
         self._ended[follower.job_id] = follower.ended
         self._edges.append(Edge(follower.job_id, follower.parent_id))

@@ -15,14 +15,14 @@ import msgspec
 from windlass.domain.batch import BATCH_TARGET, BatchProgress, LoadState
 from windlass.domain.dependencies import MemberChange
 from windlass.domain.ended import NO_EFFECTS, Effects, Ended, Unfinished
-from windlass.domain.identity import new_job_id
+from windlass.domain.identity import FIRST_ID, new_job_id
 from windlass.domain.states import JobStatus, Move
 from windlass.runtime.failpoints import reached
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.ending import FollowUps
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import batch_ends, batches, flow_retention, flow_revival, flows, moves
-from windlass.stores.plans.flow_rows import CANCEL_CHILDREN, FIRST_ID
+from windlass.stores.plans.flow_rows import CANCEL_CHILDREN
 from windlass.stores.plans.moves import Steered
 from windlass.stores.plans.work_notices import notify_of_work
 
@@ -63,7 +63,7 @@ def carry_on(dialect: Dialect, unfinished: Unfinished, follow_ups: FollowUps) ->
     others = Unfinished(unfinished.groups, frozenset(kinds) - set(on_children))
     carried = Carried()
     if others:
-        carried = Carried((), (yield from flows.carry_on(dialect, others)))
+        carried = Carried((), (yield from flows.carry_on(dialect, others, follow_ups)))
     for operation in on_children:
         part = yield from _carry_on_children(dialect, operation, follow_ups)
         carried = Carried([*carried.ended, *part.ended], carried.effects | part.effects)
@@ -148,7 +148,7 @@ def _close(part: Part) -> Plan[Effects]:
 def _end_revival(part: Part) -> Plan[Effects]:
     loaded = {"id": part.batch_id, "before": LoadState.REVIVING.value, "loaded": LoadState.DONE.value}
     yield Step("set_loaded", loaded)
-    return (yield from flows.carry_on(part.dialect, Unfinished(frozenset({part.batch_id}))))
+    return (yield from flows.carry_on(part.dialect, Unfinished(frozenset({part.batch_id})), part.follow_ups))
 
 
 def _nothing(part: Part) -> Plan[Effects]:

@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.clock import END_OF_TIME
 from windlass.domain.deliveries import REJECT
 from windlass.domain.execution_items import NewReject, OutboxReject
+from windlass.domain.identity import FIRST_ID, LAST_ID
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans import outbox
@@ -22,9 +24,6 @@ MOST_READ: Final = 20_000
 """Largest number of rows that one page, or the groups of a filter, read."""
 SMALLEST_WINDOW: Final = 128
 LARGEST_WINDOW: Final = 4096
-FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-END_OF_TIME: Final = 2**62
 OLDER: Final = {
     "any": "older_rejects_of_any",
     "fingerprint": "older_rejects_of_fingerprint",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from windlass.domain.clock import MICROSECONDS
 from windlass.domain.stored_schedule import ScheduleRow, plan_of
 from windlass.errors import WindlassError
 from windlass.runtime.failpoints import reached
@@ -13,7 +14,6 @@ from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 from windlass.stores.plans.schedules import AT_ONCE, WRITES, lock_writes
 
-MICROSECONDS: Final = 1_000_000
 DAY_US: Final = 86_400 * MICROSECONDS
 TICK_AGE_US: Final = 3_600 * MICROSECONDS
 """After this time a tick is forgotten once its run has ended. `next_at` alone keeps it from firing again."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from windlass.domain.batch import BATCH_TARGET
 from windlass.domain.clock import micros
-from windlass.domain.identity import lowest_job_id
+from windlass.domain.identity import LAST_ID, lowest_job_id
 from windlass.domain.states import JobStatus
 from windlass.domain.tags import tags_of
 from windlass.stores.dialect import Dialect
@@ -24,7 +24,6 @@ MOST_READ = 20_000
 SMALLEST_WINDOW = 128
 SKEW_US = 3_600_000_000
 """Largest difference between the clock of a process that creates ids and the store's."""
-LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
 class Filters(NamedTuple):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.clock import END_OF_TIME
+from windlass.domain.identity import FIRST_ID, LAST_ID
 from windlass.stores.dialect import Dialect
 from windlass.stores.plan import Plan, Step
 
@@ -16,9 +18,6 @@ MOST_READ: Final = 20_000
 """Largest number of rows that one page, or the groups of a filter, read."""
 SMALLEST_WINDOW: Final = 128
 LARGEST_WINDOW: Final = 4096
-LAST_ID: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-FIRST_ID: Final = "00000000-0000-0000-0000-000000000000"
-END_OF_TIME: Final = 2**62
 OLDER: Final = {
     "any": "older_of_any",
     "fingerprint": "older_of_fingerprint",

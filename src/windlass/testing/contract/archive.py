@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from windlass.domain.identity import FIRST_ID, LAST_ID
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError, JobStateError
 from windlass.stores.dialect import Dialect
@@ -88,10 +89,10 @@ class ArchiveContract(StoreContract):
         """J7.7: a job cannot have ended before its id was made; ids of the far future are left for then."""
         (job,) = ended_jobs(bench, only=("succeeded",)).values()
         bench.clock.advance(DAY)
-        assert bench.database.read(archive.old_jobs, DAY * SECOND, archive.FIRST_ID, 10).ids == [job]
+        assert bench.database.read(archive.old_jobs, DAY * SECOND, FIRST_ID, 10).ids == [job]
         (early,) = ended_jobs(bench, only=("succeeded",), id="ffffffff-0000-7000-8000-000000000000").values()
         bench.clock.advance(DAY)
-        assert bench.database.read(archive.old_jobs, DAY * SECOND, archive.FIRST_ID, 10).ids == [job]
+        assert bench.database.read(archive.old_jobs, DAY * SECOND, FIRST_ID, 10).ids == [job]
         assert old(bench, DAY * SECOND) == [job, early]
 
     # ------------------------------------------------------------------ looking
@@ -215,7 +216,7 @@ def move(bench: Workbench, ids: Sequence[str], age_us: int = 0) -> int:
 def old(bench: Workbench, age_us: int) -> list[str]:
     """Return all that is old enough, as a pass finds it: two at a time."""
     found: list[str] = []
-    after: str | None = archive.FIRST_ID
+    after: str | None = FIRST_ID
     while after is not None:
         part = bench.database.read(archive.old_jobs, age_us, after, 2, ids_have_times=False)
         found += part.ids
@@ -265,7 +266,7 @@ def _rows_of(dialect: Dialect, job_id: str) -> Plan[int]:
 
 def _archived_ids(dialect: Dialect) -> Plan[list[str]]:
     del dialect
-    rows = yield Step("find_archived", {"before": archive.LAST_ID}, literals={"window": 100})
+    rows = yield Step("find_archived", {"before": LAST_ID}, literals={"window": 100})
     return [row[0] for row in rows]
 
 

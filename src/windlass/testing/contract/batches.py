@@ -10,11 +10,11 @@ import pytest
 from windlass.domain.batch import BATCH_TARGET, BatchCondition, BatchRules
 from windlass.domain.dependencies import NOT_CHOSEN, FlowPosition, Follows, GroupCounts
 from windlass.domain.ended import Effects, Unfinished
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.job import NewJob
 from windlass.domain.states import JobStatus
 from windlass.errors import JobStateError
 from windlass.stores.plans import archive, batches, flow_checks, moves, operations
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.testing.contract.flow_setup import (
     FOLLOW_UPS,

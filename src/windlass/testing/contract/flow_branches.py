@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 from windlass.domain.branches import PREDICATE_FAILED, Branch, Guard, Judgement, Judgements, PredicateError
 from windlass.domain.dependencies import NOT_CHOSEN, EndedStep, Follows
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
 from windlass.domain.transition import Transition, not_chosen
 from windlass.stores.dialect import Dialect
-from windlass.stores.ending import end
+from windlass.stores.ending import FollowUps, end
 from windlass.stores.plan import Plan
 from windlass.stores.plans import flow_branches, flow_checks, flows, jobs
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.submission.stored_options import StoredFlow, with_flow
 from windlass.testing.contract.flow_setup import (
     FOLLOW_UPS,
@@ -76,15 +76,24 @@ def _guarded(about: str) -> str:
     return with_flow(None, StoredFlow(guard=Guard(about, "shop:is_odd")))
 
 
-def finish(bench: Workbench, claim: Claim, judgements: Judgements, *, fails: bool = False) -> Effects:
+def finish(
+    bench: Workbench,
+    claim: Claim,
+    judgements: Judgements,
+    *,
+    fails: bool = False,
+    follow_ups: FollowUps = FOLLOW_UPS,
+) -> Effects:
     """End a claim as the completer does after its branches were judged."""
-    return bench.database.run(_finish, transition_of(bench, claim, fails=fails), judgements)
+    return bench.database.run(_finish, transition_of(bench, claim, fails=fails), judgements, follow_ups)
 
 
-def _finish(dialect: Dialect, transition: Transition, judgements: Judgements) -> Plan[Effects]:
+def _finish(
+    dialect: Dialect, transition: Transition, judgements: Judgements, follow_ups: FollowUps = FOLLOW_UPS
+) -> Plan[Effects]:
     yield from jobs.apply(dialect, [transition], alone=False)
     ended = Ended(transition.job_id, "shop:charge", "default", 2, transition.move, reason=transition.reason)
-    return (yield from end(dialect, [ended._replace(judgements=judgements)], FOLLOW_UPS))
+    return (yield from end(dialect, [ended._replace(judgements=judgements)], follow_ups))
 
 
 def guarded(bench: Workbench, ids: Sequence[str]) -> set[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windlass.domain.dependencies import GroupCounts
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.job import Claim
 from windlass.domain.states import JobStatus
 from windlass.stores.plans import flow_checks, moves
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing.contract.flow_setup import (
     MANY,
     NOTHING_LEFT,

@@ -7,10 +7,10 @@ from typing import Final
 import pytest
 
 from windlass.domain.dependencies import UPSTREAM_FAILED, Follows, GroupCounts
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.states import JobStatus
 from windlass.errors import DuplicateBusinessKeyError
 from windlass.stores.plans import flow_checks, flow_revival, flows, moves
-from windlass.stores.plans.flow_rows import FIRST_ID
 from windlass.testing.contract.flow_setup import (
     FOLLOW_UPS,
     MANY,

@@ -8,14 +8,31 @@ from uuid import UUID
 
 import pytest
 
+from windlass.domain.dependencies import Follows
 from windlass.domain.ended import Effects, Ended
+from windlass.domain.identity import FIRST_ID
 from windlass.domain.states import JobStatus, Move
 from windlass.domain.tags import tags_of
 from windlass.domain.transition import passed_over, succeeded
 from windlass.stores.dialect import Dialect
 from windlass.stores.ending import FollowUp, with_payloads
 from windlass.stores.plan import Plan
-from windlass.stores.plans import cluster, jobs, unknown_targets
+from windlass.stores.plans import batches, cluster, flow_checks, flows, jobs, operations, unknown_targets
+from windlass.testing.contract.batches import LOADER
+from windlass.testing.contract.batches import begin as begin_batch
+from windlass.testing.contract.flow_branches import FAILS, RAISED, branched
+from windlass.testing.contract.flow_branches import finish as judge
+from windlass.testing.contract.flow_setup import (
+    FOLLOW_UPS,
+    assert_counted,
+    chain,
+    claims_of,
+    finish,
+    joined,
+    star,
+    statuses,
+)
+from windlass.testing.contract.flow_setup import MANY as MANY_FOLLOWERS
 from windlass.testing.contract.workbench import (
     NODE,
     SECOND,
@@ -109,6 +126,83 @@ class FollowUpsContract(StoreContract):
         bench.put(options=text_of_size(5000))
         (small,) = bench.put(options='{"max_retries":1}')
         assert bench.claim_all().payloads.keys() == {small}
+
+    # ------------------------------------------------------------------ canceled followers
+
+    @pytest.mark.parametrize("shape", ["star", "chain"])
+    @pytest.mark.parametrize("count", [3, MANY_FOLLOWERS])
+    def test_each_follower_that_a_cascade_cancels_is_followed_once(
+        self, bench: Workbench, shape: str, count: int
+    ) -> None:
+        """J5.5, J8.6: in the transaction that cancels it, also if operations carry the cascade on."""
+        head, *followers = star(bench, count) if shape == "star" else chain(bench, 1 + count)
+        seen = _Canceled()
+        effects = finish(bench, list(claims_of(bench).values()), fails=True, follow_ups=seen.follow_ups)
+        seen.committed(effects)
+        assert len(seen.ids) == min(count, flows.MOST_ROWS)
+        while effects.unfinished:
+            effects = bench.database.run(operations.carry_on, effects.unfinished, seen.follow_ups).effects
+            seen.committed(effects)
+        assert sorted(seen.ids) == sorted(followers)
+        assert statuses(bench, [head, *followers]) == {JobStatus.FAILED: 1, JobStatus.CANCELED: count}
+
+    def test_followers_of_a_group_that_fails_are_followed_once(self, bench: Workbench) -> None:
+        """J5.5, J8.3: they are canceled because of the counts, and counted nowhere again."""
+        flow, seen = joined(bench, 2), _Canceled()
+        first, second = claims_of(bench).values()
+        seen.committed(finish(bench, [first], fails=True, follow_ups=seen.follow_ups))
+        seen.committed(finish(bench, [second], follow_ups=seen.follow_ups))
+        assert seen.ids == [flow.join]
+        assert_counted(bench, flow.group)
+
+    def test_followers_that_were_not_chosen_are_followed_once(self, bench: Workbench) -> None:
+        """J5.5, J8.2: those of other branches, those whose predicate failed, and all behind them."""
+        flow, seen = branched(bench), _Canceled()
+        claim = claims_of(bench)[flow.head]
+        seen.committed(judge(bench, claim, {flow.value: FAILS, flow.custom: RAISED}, follow_ups=seen.follow_ups))
+        assert sorted(seen.ids) == sorted([flow.on_failure, flow.value, flow.custom, flow.behind])
+
+    def test_followers_that_the_checks_cancel_are_followed_once(self, bench: Workbench) -> None:
+        """J5.5, J7.5: of a job and of a group that ended without follow-ups."""
+        flow, (head, follower), seen = joined(bench, 1), chain(bench, 2), _Canceled()
+        claims = claims_of(bench)
+        finish(bench, [claims[head], claims[flow.members[0]]], fails=True, follow_ups=())
+        bench.script("UPDATE windlass_group SET failed = 1")
+        seen.committed(bench.database.run(flow_checks.release_missed, FIRST_ID, seen.follow_ups).effects)
+        assert sorted(seen.ids) == sorted([flow.join, follower])
+
+    def test_followers_of_a_batch_without_children_are_followed_once(self, bench: Workbench) -> None:
+        """J5.5, J8.4: the end of its loading ends it."""
+        (batch, *_, failed), seen = begin_batch(bench, Follows.THEN, Follows.FAILURE), _Canceled()
+        chunk = batches.Chunk(batch, 0, LOADER, ())
+        seen.committed(bench.database.run(batches.finish_loading, chunk, seen.follow_ups))
+        assert (seen.ids, statuses(bench, [failed])) == ([failed], {JobStatus.CANCELED: 1})
+
+    def test_followers_of_a_recounted_group_are_followed_once(self, bench: Workbench) -> None:
+        """J5.5, J7.5."""
+        flow, seen = joined(bench, 1), _Canceled()
+        finish(bench, list(claims_of(bench).values()), fails=True, follow_ups=())
+        bench.clock.advance(flow_checks.GROUP_IDLE_US / SECOND + 1)
+        seen.committed(bench.database.run(flow_checks.recount, FIRST_ID, seen.follow_ups).effects)
+        assert seen.ids == [flow.join]
+
+
+class _Canceled:
+    """Follow-ups of flows and one more, which notes canceled jobs when their transaction is committed."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.follow_ups = (FollowUp(frozenset({Move.CANCEL}), lambda _: True, self._follow), *FOLLOW_UPS)
+
+    def _follow(self, dialect: Dialect, ended: Sequence[Ended]) -> Plan[Effects]:
+        loaded = yield from with_payloads(dialect, ended)  # their rows are not gone, nor uncommitted
+        assert all(job.payload is not None for job in loaded)
+        return Effects(calls=tuple(partial(self.ids.append, job.job_id) for job in loaded))
+
+    def committed(self, effects: Effects) -> None:
+        """Note the jobs of a commit."""
+        for call in effects.calls:
+            call()
 
 
 def _followed_by(plan: Callable[[Dialect, Sequence[Ended]], Plan[Effects]]) -> FollowUp:

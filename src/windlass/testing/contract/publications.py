@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from windlass.domain.execution import NewExecution
-from windlass.domain.identity import new_job_id
+from windlass.domain.identity import LAST_ID, new_job_id
 from windlass.domain.publication import PIPELINE, REMOTE, SubscriptionRow
 from windlass.stores.plans import handoff_backlog, handoffs, subscriptions
 from windlass.stores.plans.execution_submissions import NewSubmission
@@ -127,7 +127,7 @@ class PublicationsContract(StoreContract):
         refused = AdmittedItem(one.id, None, "still no")
         bench.database.run(handoff_backlog.admit_waiting, billing(), [(one, refused)])
         assert self.look(bench).due_us == 2_000_000
-        failing = partial(subscriptions.find, before=LAST, window=10, scope=subscriptions.Scope.FAILING)
+        failing = partial(subscriptions.find, before=LAST_ID, window=10, scope=subscriptions.Scope.FAILING)
         (found,) = bench.database.read(failing)
         assert (found.attempts, found.reason, found.status) == (2, "still no", "WAITING")
         assert bench.database.run(subscriptions.hurry, [found.id]) == 1
@@ -179,4 +179,3 @@ class PublicationsContract(StoreContract):
 
 
 ORDERS = ((0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1))
-LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"

@@ -170,7 +170,7 @@ class SignalsContract(StoreContract):
     def test_canceled_follower_is_revived_waiting(self, bench: Workbench) -> None:
         """J2.4, J8.5: unreleased, and its wait is open again; a signal before that found no waiter."""
         head, follower = flow(bench)
-        finish(bench, bench.claim(), fails=True)
+        finish(bench, bench.claim(), fails=True, follow_ups=FOLLOW_UPS)
         assert (status_of(bench, follower), opened(bench, follower), deliver(bench)) == (S.CANCELED, False, [])
         bench.database.run(moves.retry, [head], FOLLOW_UPS)
         assert (status_of(bench, follower), due_times(bench, [follower])) == (S.WAITING, [])
