@@ -344,6 +344,17 @@ def test_circuits_that_change_here_are_known_before_the_next_look(
     assert known.answer.shut == before
 
 
+def test_an_answer_from_before_a_circuit_changed_does_not_hide_the_change():
+    """J6.1: attempts that start before the next look are held back."""
+    change = CHANGE._replace(after=Circuit(opens_at=7))
+    looking = IDLE.begin_look(1.0).circuits_changed([change])
+    known = looking.after_look(found()._replace(shut={"sms": 3}), 2.0)
+    assert known.answer.shut == {"stripe": 7, "sms": 3}
+    assert known.stale, "it is looked at again"
+    later = known.begin_look(3.0).after_look(found()._replace(shut={"sms": 3}), 4.0)
+    assert later.answer.shut == {"sms": 3}
+
+
 @pytest.mark.parametrize(
     ("known", "wants"),
     [

@@ -10,7 +10,7 @@ from tests.engine import jobs
 from tests.engine.apps import LONG, Apps, Gate, until
 from windlass import JobStarted, JobStatus, Windlass
 from windlass.domain.job import Payload
-from windlass.engine import slots
+from windlass.engine import room, slots
 from windlass.engine.attempt import Attempt
 from windlass.engine.runner import Runner
 from windlass.submission.call import Call
@@ -114,14 +114,19 @@ def test_a_claimed_job_that_waits_too_long_for_a_slot_is_released(apps: Apps, ga
     assert all(app.get(job).attempts == 1 for job in ids)
 
 
-def test_a_drain_releases_claimed_jobs_that_wait_for_a_slot(apps: Apps, gate: Gate, joined: list[Attempt]):
+def test_a_drain_releases_claimed_jobs_that_wait_for_a_slot(
+    apps: Apps, gate: Gate, joined: list[Attempt], monkeypatch: pytest.MonkeyPatch
+):
     """J7.6: at once, and no attempt spent; what runs may end."""
+    monkeypatch.setattr(room, "CLAIM_AHEAD", 1e6)
+    monkeypatch.setattr(room, "WINDOW", 1e6)  # its pace is kept, however long the next call takes
+    monkeypatch.setattr(slots, "RELEASE_AFTER", 600.0)
     app = apps()
     app.job(quick_or_held)
     with app.worker(concurrency=SLOTS) as worker:
         ids = stuck_behind(app, gate)
-        until(lambda: sum(app.get(job).status is JobStatus.RUNNING for job in ids) >= SLOTS)
-        opener = gate.open_once_draining(worker, lambda: any("released" in outcomes_of(app, job) for job in ids))
+        until(lambda: all(app.get(job).status is JobStatus.RUNNING for job in ids))
+        opener = gate.open_once_draining(worker, lambda: "released" in outcomes_of(app, ids[-1]))
     opener.join()
     statuses = [app.get(job).status for job in ids]
     assert sorted(set(statuses)) == [JobStatus.PENDING, JobStatus.SUCCEEDED]

@@ -56,6 +56,8 @@ class Outlook(NamedTuple):
     """Whether something has changed since then that only another query can find."""
     ended_during_look: bool = False
     """Whether jobs of other nodes have ended since: the answer may be older than the permits they released."""
+    changed_circuits: tuple[CircuitChange, ...] = ()
+    """Circuits that have changed since: the answer may be older."""
     many_lanes: bool = False
     """Whether one query does not cover all lanes."""
     lanes_since: float = 0.0
@@ -171,6 +173,7 @@ class Outlook(NamedTuple):
             looked_at=now,
             stale=False,
             ended_during_look=False,
+            changed_circuits=(),
             lanes_since=since,
             low_water=self.low_water.begin_look(now, hurry=hurry),
         )
@@ -180,7 +183,7 @@ class Outlook(NamedTuple):
         goes_on = self.lanes_remain
         held = found.held or (self.answer.held and goes_on)
         seen = self._replace(
-            answer=found._replace(held=held),
+            answer=found._replace(held=held, shut=_after(self.changed_circuits, found.shut)),
             answered_at=now,
             heads={level_of(head): head.due_at for head in found.heads},
             many_lanes=goes_on or found.after != FIRST_LANE,
@@ -258,12 +261,9 @@ class Outlook(NamedTuple):
 
     def circuits_changed(self, changes: Iterable[CircuitChange]) -> Outlook:
         """Record circuits that opened or closed by writes of this node."""
-        shut = dict(self.answer.shut)
-        for change in changes:
-            shut.pop(change.service, None)
-            if change.after.opens_at is not None:
-                shut[change.service] = change.after.opens_at
-        return self._replace(answer=self.answer._replace(shut=shut)).changed()
+        known = tuple(changes)
+        answer = self.answer._replace(shut=_after(known, self.answer.shut))
+        return self._replace(answer=answer, changed_circuits=(*self.changed_circuits, *known)).changed()
 
     def permits_freed(self, lanes: Iterable[tuple[str, str]], now: float) -> Outlook:
         """Record that jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
@@ -280,3 +280,13 @@ class Outlook(NamedTuple):
     def slot_freed(self) -> Outlook:
         """Record that a slot is free which the last poll lacked."""
         return self._replace(poll=None)
+
+
+def _after(changes: Sequence[CircuitChange], shut: Mapping[str, int]) -> dict[str, int]:
+    """Return which circuits are shut, and until when, after these changes."""
+    after = dict(shut)
+    for change in changes:
+        after.pop(change.service, None)
+        if change.after.opens_at is not None:
+            after[change.service] = change.after.opens_at
+    return after
