@@ -93,7 +93,7 @@ def test_a_refused_hand_off_is_rejected_with_the_reason(
     assert "hunter2" not in str(stored(store_url, "erp"))
     warnings = [record for record in caplog.records if record.name == "windlass.publication"]
     assert len(warnings) == len(KEYS) + 1
-    assert all("not tried again" in record.getMessage() for record in warnings)
+    assert all("not retried" in record.getMessage() for record in warnings)
     assert "hunter2" not in caplog.text
 
 
