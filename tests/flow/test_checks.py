@@ -42,7 +42,7 @@ def test_a_follower_of_an_ended_job_is_released(quick: Windlass, apps: Apps, cap
     with caplog.at_level(logging.WARNING), quick.worker():
         until(lambda: count(apps.url, "hot") == 0)
     assert query(apps.url, "SELECT DISTINCT status FROM windlass_done") == [("SUCCEEDED",)]
-    assert "were still waiting; they are decided now" in caplog.text
+    assert "were still waiting; they are released or canceled now" in caplog.text
 
 
 def test_pending_counts_are_added_by_the_checks(quick: Windlass, apps: Apps):

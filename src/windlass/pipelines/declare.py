@@ -251,9 +251,9 @@ class Pipeline:
         billing = app.pipeline("billing", subscribe="invoices", max_in_flight=100)
         ```
         `key` returns the hand-off key of an item: a repeat with the same payload is dropped, one with another payload
-        is rejected. Without it the key is the execution's id and the position of the item. `to` names places outside
-        of the database, and what delivers to each. A subscriber that is slow, paused or refuses an item leaves it in
-        the backlog (`app.publications`), and the execution has succeeded all the same.
+        is rejected. Without it the key is the execution's id and the position of the item. `to` names destinations
+        outside of the database, and what delivers to each. An item for a subscriber that is slow, paused or refuses it
+        stays in the backlog (`app.publications`), and the execution has succeeded all the same.
         """
         made = make_publication(name, key, to, self._where)
         with self._lock:
