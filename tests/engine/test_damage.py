@@ -142,6 +142,22 @@ def test_a_row_whose_id_is_none_is_paused(sqlite_url: str, caplog: pytest.LogCap
     apps.close()
 
 
+@pytest.mark.parametrize("column", ["args", "options", "params"])
+def test_a_text_that_is_not_utf_8_fails_its_job_alone(sqlite_url: str, column: str):
+    """J7.9: SQLite's driver cannot read such a row at all; others of its claim run, and listings show it."""
+    apps = Apps(sqlite_url)
+    app = apps()
+    add = app.job(jobs.add)
+    bad, good = add.enqueue(1, 1), [add.enqueue(n, 1) for n in range(3)]
+    execute(apps.url, f"UPDATE windlass_job SET {column} = CAST(x'ff41' AS TEXT) WHERE id = ?", str(bad.id))
+    with app.worker(concurrency=2):
+        assert [handle.result(timeout=LONG) for handle in good] == [1, 2, 3]
+        assert bad.join(timeout=LONG) is JobStatus.FAILED
+    assert app.get(bad.id).reason == "poison_payload"
+    assert {job.id for job in app.find()} == {bad.id, *(handle.id for handle in good)}
+    apps.close()
+
+
 def test_rows_whose_ids_are_no_texts_are_paused_by_the_claim_that_meets_them(
     sqlite_url: str, caplog: pytest.LogCaptureFixture
 ):

@@ -12,6 +12,8 @@ from windlass.stores.queries import Query, load
 NOW = "(SELECT windlass_now())"
 """The clock as a subquery, which SQLite runs once for a statement: a call of Python for each row waits for the GIL."""
 
+_NOT_UTF_8 = "Could not decode to UTF-8"
+
 
 class Session:
     """A connection with the named statements."""
@@ -35,13 +37,27 @@ class Session:
         query = self._queries[step.name]
         text = self._text(query, step.literals)
         if step.rows is None:
-            return self._one(query.kind, text, step.params)
+            run = self._read if text.startswith("SELECT") else self._one
+            return run(query.kind, text, step.params)
         kind, execute = query.kind, self.connection.execute
         if kind == "count":
             return [execute(text, row).rowcount for row in step.rows]
         if kind == "row":
             return [execute(text, row).fetchone() for row in step.rows]
         return [execute(text, row).fetchall() for row in step.rows]
+
+    def _read(self, kind: str, text: str, params: Mapping[str, Any]) -> Any:
+        """Run a statement that only reads; texts that are not UTF-8 are returned as bytes, as damaged values are."""
+        try:
+            return self._one(kind, text, params)
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith(_NOT_UTF_8):
+                raise
+        self.connection.text_factory = _text_or_bytes  # only now: it is called for each text
+        try:
+            return self._one(kind, text, params)
+        finally:
+            self.connection.text_factory = str
 
     def _one(self, kind: str, text: str, params: Mapping[str, Any]) -> Any:
         cursor = self.connection.execute(text, params)
@@ -60,6 +76,13 @@ class Session:
                 text = text.replace(f"{{{name}}}", str(int(value)))
             self._texts[key] = text
         return text
+
+
+def _text_or_bytes(stored: bytes) -> str | bytes:
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
 
 
 def statements_of(script: str) -> list[str]:
