@@ -113,7 +113,7 @@ async def _enqueue(url: str, count: int, at_a_time: int) -> float:
     async with _connection(url) as connection:
         began = monotonic()
         for _ in range(count // at_a_time):
-            step = next(dialect.insert_jobs(new_rows(at_a_time), alone=True, tell=None))
+            step = next(dialect.insert_jobs(new_rows(at_a_time), alone=True, notification=None))
             await connection.execute(_text(step), step.params)
         return monotonic() - began
 
