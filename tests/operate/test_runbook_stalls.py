@@ -1,6 +1,5 @@
 """docs/operate/runbook.md, section 5: work that is due, and workers that do not take it."""
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from tests.docs.pages import ROOT
 from tests.operate.runbook import Runbook
 from tests.operate.shop import Bank, Shop
 from tests.support.facts import rows
+from tests.support.freezing import freeze_between_writes
 from tests.support.programs import SHORT_LEASES, STEADY_LEASES
 from tests.support.waiting import until
 from windlass import ExecutionHandle, ExecutionStatus, Settings, Windlass
@@ -50,7 +50,7 @@ def test_a_stopped_worker_is_found_and_another_one_does_its_work(
     environ = {"PYTHONPATH": str(ROOT), **SHORT_LEASES}
     stopped = commands.start("worker", "office:app", environ=environ)
     until(lambda: runbook.run(HEALTH).exit_code == 0, "a healthy worker")
-    stopped.process.send_signal(signal.SIGSTOP)
+    until(lambda: freeze_between_writes(stopped, runbook.url), "it to be stopped between two writes")
     until(lambda: runbook.run(HEALTH).exit_code == 1, "the end of its lease")
     assert "no worker is alive" in runbook.run(HEALTH).output
     assert runbook.lines(NODES)[0][1] == "lost"

@@ -36,6 +36,11 @@ class LoopBlocks(Generic[T]):
         self._quiet_until: dict[T | None, float] = {}
 
     @property
+    def culprit(self) -> T | None:
+        """The first one that was seen for too long while this ping waited; None: none was."""
+        return self._culprit
+
+    @property
     def waits(self) -> bool:
         """Whether a ping has no answer yet."""
         return self._asked_at is not None

@@ -76,11 +76,15 @@ class LoopWatch(ThreadService):
         self._answered_at = monotonic()
 
     def _culprit(self) -> Culprit | None:
+        """Return the job that runs on the loop, and keep where it stands."""
         task = asyncio.current_task(self._loop)
         culprit = None if task is None else self._job_of(task)
         frame = sys._current_frames().get(self._loop_thread)
-        if frame is not None:
-            self._location = _location(frame)
+        location = None if frame is None else _location(frame)
+        # Once a culprit is known, what other code does until the loop answers says nothing about it.
+        concerns = not self.blocks.noticed or (culprit is not None and self.blocks.culprit in (None, culprit))
+        if location is not None and concerns and asyncio.current_task(self._loop) is task:
+            self._location = location
         return culprit
 
     def _report(self, block: Block[Culprit] | None) -> None:
