@@ -166,8 +166,9 @@ def test_rows_whose_ids_are_no_texts_are_paused_by_the_claim_that_meets_them(
     app = apps()
     add = app.job(jobs.add)
     strange, good = [add.enqueue(n, 1) for n in range(GOOD)], [add.enqueue(n, 2) for n in range(3)]
-    for nth, handle in enumerate(strange):
-        execute(apps.url, "UPDATE windlass_hot SET id = ? WHERE id = ?", b"\xfe%d" % nth, str(handle.id))
+    for nth, handle in enumerate(strange):  # bytes, and texts that are not UTF-8
+        value = "?" if nth % 2 else "CAST(? AS TEXT)"
+        execute(apps.url, f"UPDATE windlass_hot SET id = {value} WHERE id = ?", b"\xfe%d" % nth, str(handle.id))
     with app.worker(concurrency=2):
         assert [handle.result(timeout=LONG) for handle in good] == [2, 3, 4]
     assert query(apps.url, "SELECT DISTINCT status FROM windlass_hot") == [("PAUSED",)]

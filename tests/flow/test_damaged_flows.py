@@ -31,6 +31,23 @@ def test_invalid_way_to_follow_does_not_block_the_outcome(apps: Apps):
         until(lambda: handle.graph().ended)
 
 
+@pytest.mark.parametrize("column", ["job.correlation_id", "hot.target", "hot.queue"])
+def test_text_of_a_follower_that_is_not_utf_8_does_not_keep_its_parent_running(sqlite_url: str, column: str):
+    """J7.9: the driver of SQLite refuses such a text; the parent's failure is written, and cancels the follower."""
+    apps = Apps(sqlite_url)
+    app = apps()
+    jobs = BranchJobs(app)
+    head = jobs.note.bind("fails").then(jobs.note.bind("behind")).enqueue()
+    execute(apps.url, "UPDATE windlass_job SET args = 'no JSON' WHERE id = ?", str(head.id))
+    (follower,) = (job.id for job in app.find() if job.id != head.id)
+    table, name = column.split(".")
+    execute(apps.url, f"UPDATE windlass_{table} SET {name} = CAST(x'ff41' AS TEXT) WHERE id = ?", str(follower))
+    with app.worker(concurrency=1):
+        assert head.join(timeout=LONG) is JobStatus.FAILED
+        assert app.handle(follower).join(timeout=LONG) is JobStatus.CANCELED
+    apps.close()
+
+
 def test_follower_of_a_parent_without_a_proper_end_holds_up_no_other_claim(apps: Apps):
     """J7.9: also one that takes its result, and one that is guarded; the parent counts as failed."""
     app = apps(settings=Settings(node=NodeSettings(sweep_interval=0.05)))

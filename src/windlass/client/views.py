@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from windlass.domain.clock import from_micros
 from windlass.domain.cluster import Node, Queue, QueueHour
+from windlass.domain.ended import DAMAGED
 from windlass.domain.job import Attempt, Job
 from windlass.domain.lanes import read_lane
 from windlass.domain.limits import per_of
@@ -33,9 +34,6 @@ from windlass.submission.templates import shown
 Arguments = Callable[[str, str], tuple[tuple[Any, ...], dict[str, Any]]]
 Result = Callable[[str, str | None], Any]
 T = TypeVar("T")
-
-DAMAGED: Final = "(damaged)"
-"""Replaces a value that cannot be read."""
 
 
 def job_of(stored: StoredJob, arguments: Arguments, result: Result) -> Job:

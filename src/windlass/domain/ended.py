@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.domain.batch import BatchReport
 from windlass.domain.branches import NOT_JUDGED, Judgements, TriggeredBranch
@@ -17,6 +17,9 @@ from windlass.domain.job import Outcome, Payload
 from windlass.domain.states import ENTERED, JobStatus, Move
 from windlass.domain.stored_schedule import SkippedTick
 from windlass.domain.transition import NO_FAILURE, Failure, Times
+
+DAMAGED: Final = "(damaged)"
+"""Shown in place of a stored value that cannot be read."""
 
 
 class Ended(NamedTuple):

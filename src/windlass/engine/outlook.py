@@ -56,7 +56,7 @@ class Outlook(NamedTuple):
     """Whether something has changed since then that only another query can find."""
     ended_during_look: bool = False
     """Whether jobs of other nodes have ended since: the answer may be older than the permits they released."""
-    changed_circuits: tuple[CircuitChange, ...] = ()
+    changed_circuits: Mapping[str, CircuitChange] = MappingProxyType({})
     """Circuits that have changed since: the answer may be older."""
     many_lanes: bool = False
     """Whether one query does not cover all lanes."""
@@ -173,7 +173,7 @@ class Outlook(NamedTuple):
             looked_at=now,
             stale=False,
             ended_during_look=False,
-            changed_circuits=(),
+            changed_circuits=MappingProxyType({}),
             lanes_since=since,
             low_water=self.low_water.begin_look(now, hurry=hurry),
         )
@@ -183,7 +183,7 @@ class Outlook(NamedTuple):
         goes_on = self.lanes_remain
         held = found.held or (self.answer.held and goes_on)
         seen = self._replace(
-            answer=found._replace(held=held, shut=_after(self.changed_circuits, found.shut)),
+            answer=found._replace(held=held, shut=_after(self.changed_circuits.values(), found.shut)),
             answered_at=now,
             heads={level_of(head): head.due_at for head in found.heads},
             many_lanes=goes_on or found.after != FIRST_LANE,
@@ -261,9 +261,9 @@ class Outlook(NamedTuple):
 
     def circuits_changed(self, changes: Iterable[CircuitChange]) -> Outlook:
         """Record circuits that opened or closed by writes of this node."""
-        known = tuple(changes)
-        answer = self.answer._replace(shut=_after(known, self.answer.shut))
-        return self._replace(answer=answer, changed_circuits=(*self.changed_circuits, *known)).changed()
+        latest = {change.service: change for change in changes}
+        answer = self.answer._replace(shut=_after(latest.values(), self.answer.shut))
+        return self._replace(answer=answer, changed_circuits={**self.changed_circuits, **latest}).changed()
 
     def permits_freed(self, lanes: Iterable[tuple[str, str]], now: float) -> Outlook:
         """Record that jobs of these lanes, and perhaps of others behind the same gates, may be claimed now."""
@@ -282,7 +282,7 @@ class Outlook(NamedTuple):
         return self._replace(poll=None)
 
 
-def _after(changes: Sequence[CircuitChange], shut: Mapping[str, int]) -> dict[str, int]:
+def _after(changes: Iterable[CircuitChange], shut: Mapping[str, int]) -> dict[str, int]:
     """Return which circuits are shut, and until when, after these changes."""
     after = dict(shut)
     for change in changes:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.branches import PREDICATE_FAILED, BranchDecision, FailedBranch, PredicateError, TriggeredBranch
-from windlass.domain.ended import Ended
+from windlass.domain.ended import DAMAGED, Ended
 from windlass.domain.states import JobStatus, Move
 from windlass.stores.dialect import Dialect, json_text
 from windlass.stores.plan import Plan, Step
@@ -133,12 +133,17 @@ class UnreleasedJob(NamedTuple):
         """The follower as a canceled job."""
         return Ended(
             job_id=self.job_id,
-            target=self.target,
-            queue=self.queue,
+            target=_text(self.target) or DAMAGED,
+            queue=_text(self.queue) or DAMAGED,
             priority=self.priority,
             move=Move.CANCEL,
             left=JobStatus(self.status),
-            correlation_id=self.correlation_id,
+            correlation_id=_text(self.correlation_id),
             reason=self.reason,
             in_cascade=True,
         )
+
+
+def _text(stored: object) -> str | None:
+    """Return a stored text; None if it was damaged."""
+    return stored if isinstance(stored, str) else None

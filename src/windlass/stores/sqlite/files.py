@@ -67,9 +67,6 @@ def connect(path: str, synchronous: str, now: Callable[[], int], *, writes: bool
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA cache_size = -16000")
-        # Outcomes must not need a folder for temporary files: it may be read-only or full where the database is not.
-        connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("PRAGMA temp.auto_vacuum = FULL")  # else a large flush keeps its memory
     except sqlite3.Error:
         if connection is not None:
             connection.close()

@@ -27,6 +27,9 @@ class Session:
     def of_writer(cls, connection: sqlite3.Connection) -> Session:
         """Return a session that can write outcomes, for which it has a temporary table."""
         session = cls(connection)
+        # Outcomes must not need a folder for temporary files: it may be read-only or full where the database is not.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA temp.auto_vacuum = FULL")  # else a large flush keeps its memory
         connection.execute(session._queries["create_staged"].sql)
         return session
 
@@ -37,7 +40,7 @@ class Session:
         query = self._queries[step.name]
         text = self._text(query, step.literals)
         if step.rows is None:
-            run = self._read if text.startswith("SELECT") else self._one
+            run = self._read if _only_reads(text) else self._one
             return run(query.kind, text, step.params)
         kind, execute = query.kind, self.connection.execute
         if kind == "count":
@@ -76,6 +79,10 @@ class Session:
                 text = text.replace(f"{{{name}}}", str(int(value)))
             self._texts[key] = text
         return text
+
+
+def _only_reads(text: str) -> bool:
+    return text.startswith("SELECT") or (text.startswith("WITH") and "RETURNING" not in text)
 
 
 def _text_or_bytes(stored: bytes) -> str | bytes:

@@ -4,10 +4,6 @@
 UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {next_fence}, node = NULL, picked_at = NULL, holds = NULL
 WHERE id = :id AND fence = :fence
 
--- Only SQLite keeps values there that are no text.
--- name: pause_nameless :count
-UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {next_fence} WHERE id = :id AND status = 'PENDING'
-
 -- name: remove_orphan :count
 DELETE FROM windlass_hot WHERE id = :id AND fence = :fence AND NOT EXISTS (SELECT 1 FROM windlass_job j WHERE j.id = windlass_hot.id)
 

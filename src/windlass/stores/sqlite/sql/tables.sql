@@ -65,3 +65,8 @@ rowid
 
 -- name: lookup :fragment
 {column} = {value}
+
+-- Rows whose id is no text, or none that is UTF-8: the driver passes both as bytes, which never equal a text.
+-- name: pause_nameless :count
+UPDATE windlass_hot SET status = 'PAUSED', paused_from = 'PENDING', fence = {next_fence}
+WHERE id IN (:id, CAST(:id AS text)) AND status = 'PENDING'
